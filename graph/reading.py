@@ -79,7 +79,7 @@ def read_text(path: Path) -> str:
 def _build(text: str, file: str, folder: Path, stem: str, overrides: Sequence[str]) -> Topology:
     tree = _merged(text, file, folder, ())
     for override in overrides:
-        tree = _merge(tree, _override(override))
+        tree = _merge(tree, _long_forms(_override(override)))
     tree = _without_nulls(_long_forms(tree))
     topology = _model(tree, stem)
     if topology.fallback is not None:
