@@ -28,6 +28,28 @@ class Firing:
     end: float
 
 
+class Moment(NamedTuple):
+    """A node working on a step that takes `route`."""
+
+    node: str
+    step: int
+    route: str
+
+
+@dataclass(frozen=True)
+class Clash:
+    """Two firings that nothing keeps apart: `first` should be through before `second` starts.
+
+    Where either order would do (LF206, LF207), `first` is that of the earlier step. `tenure` is the step that acquired
+    the slot concerned; it is None for persistent buffers and output streams.
+    """
+
+    first: Moment
+    second: Moment
+    tenure: int | None = None
+    slot: int | None = None
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One finding. `nodes` has the node at fault first; `buffer` and `route` are None where none is concerned."""
@@ -41,6 +63,8 @@ class Diagnostic:
     buffer: str | None = None
     route: str | None = None
     schedule: tuple[Firing, ...] = field(default=())
+    clash: Clash | None = None
+    """What a schedule has to show; not part of the machine-readable form."""
 
     def as_dict(self) -> dict[str, Any]:
         """The machine-readable form; its field names are fixed by the language."""

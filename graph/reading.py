@@ -33,8 +33,12 @@ def load(source: str | Path, overrides: Sequence[str] = ()) -> Topology:
 
 
 def load_text(text: str, file: str = "<stdin>", overrides: Sequence[str] = ()) -> Topology:
-    """As `load`, from text; `extends` is looked up in the working directory, then among the shipped ones."""
-    return _build(text, file, Path.cwd(), "", overrides)
+    """As `load`, from the text of `file`: `extends` is looked up beside it, then among the shipped ones.
+
+    A name in angle brackets stands for no file: then it is looked up in the working directory.
+    """
+    stem = "" if file.startswith("<") else Path(file).stem
+    return _build(text, file, Path(file).parent, stem, overrides)
 
 
 def shipped() -> dict[str, Path]:
@@ -62,18 +66,29 @@ def locate(source: str | Path) -> Path:
 
 def read_text(path: Path) -> str:
     """The text of a topology file, at most 1 MiB of UTF-8; raises `TopologyError` (LF001)."""
-    at = Location(str(path), 1, 1)
     try:
         with path.open("rb") as file:
-            data = file.read(yaml_tree.MAX_BYTES + 1)
-        if len(data) <= yaml_tree.MAX_BYTES:
-            return data.decode("utf-8-sig")
-        message, mend = f"larger than {yaml_tree.MAX_BYTES} bytes", "split the file"
-    except UnicodeDecodeError as error:
-        message, mend = f"not UTF-8 text (byte {error.start})", "save the file as UTF-8"
+            return _text(file.read(yaml_tree.MAX_BYTES + 1), str(path))
     except OSError as error:
-        message, mend = f"cannot be read: {error.strerror}", "check the path and its permissions"
-    raise TopologyError([Diagnostic(at, "LF001", message, mend)])
+        raise _unreadable(str(path), f"cannot be read: {error.strerror}", "check the path and its permissions") from None
+
+
+def read_stdin() -> str:
+    """The text on standard input, under the same limits as a file; raises `TopologyError` (LF001)."""
+    return _text(sys.stdin.buffer.read(yaml_tree.MAX_BYTES + 1), "<stdin>")
+
+
+def _text(data: bytes, file: str) -> str:
+    if len(data) > yaml_tree.MAX_BYTES:
+        raise _unreadable(file, f"larger than {yaml_tree.MAX_BYTES} bytes", "split the file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _unreadable(file, f"not UTF-8 text (byte {error.start})", "save the file as UTF-8") from None
+
+
+def _unreadable(file: str, message: str, mend: str) -> TopologyError:
+    return TopologyError([Diagnostic(Location(file, 1, 1), "LF001", message, mend)])
 
 
 def _build(text: str, file: str, folder: Path, stem: str, overrides: Sequence[str]) -> Topology:
@@ -83,7 +98,7 @@ def _build(text: str, file: str, folder: Path, stem: str, overrides: Sequence[st
     tree = _without_nulls(_long_forms(tree))
     topology = _model(tree, stem)
     if topology.fallback is not None:
-        _check_fallbacks(topology, folder)
+        _check_fallbacks(topology)
     return topology
 
 
@@ -123,22 +138,29 @@ def _referred(reference: Item, folder: Path, key: str) -> Path:
     raise TopologyError([Diagnostic(reference.at, "LF004", f"`{key}: {name}` is not found", mend)])
 
 
-def _check_fallbacks(topology: Topology, folder: Path) -> None:
+def fallback_of(topology: Topology) -> Topology:
+    """The topology that `fallback` names, without the overrides of the one that names it.
+
+    Raises `TopologyError` (LF004) where there is none or it is not found.
+    """
+    at = topology.place("fallback")
+    path = _referred(Scalar(topology.fallback, at), Path(at.file).parent, "fallback")
+    return _model(_without_nulls(_long_forms(_merged(read_text(path), str(path), path.parent, ()))), path.stem)
+
+
+def _check_fallbacks(topology: Topology) -> None:
     """Follow `fallback` from file to file: each must exist, and the way must end."""
     seen = [topology.topology]
-    current, where = topology, folder
+    current = topology
     while current.fallback is not None:
         at = current.place("fallback")
-        path = _referred(Scalar(current.fallback, at), where, "fallback")
-        if path.stem in seen:
-            names = " -> ".join((*seen, path.stem))
+        current = fallback_of(current)
+        if current.topology in seen:
+            names = " -> ".join((*seen, current.topology))
             raise TopologyError(
                 [Diagnostic(at, "LF004", f"`fallback` goes in a circle: {names}", "let the last one need no fallback")]
             )
-        seen.append(path.stem)
-        where = path.parent
-        tree = _without_nulls(_long_forms(_merged(read_text(path), str(path), where, ())))
-        current = _model(tree, path.stem)
+        seen.append(current.topology)
 
 
 def _mapping(item: Item) -> yaml_tree.Mapping:
@@ -302,8 +324,3 @@ def _fields_beside(path: tuple[int | str, ...]) -> list[str]:
     models = {"buffers": Buffer, "nodes": Node, "edges": Edge, "lanes": Lane}
     model = models.get(str(path[0]), Topology) if len(path) > 1 else Topology
     return list(model.model_fields)
-
-
-def read_stdin() -> str:
-    """The text on standard input, under the same limits as a file."""
-    return sys.stdin.buffer.read(yaml_tree.MAX_BYTES + 1).decode("utf-8", errors="replace")

@@ -1,0 +1,82 @@
+"""Fills a network with a checkpoint's weights, one stored tensor in memory at a time."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from deepseek.checkpoint.config_json import read_config
+from deepseek.checkpoint.errors import CheckpointError
+from deepseek.checkpoint.headers import TensorHeader, read_headers
+from deepseek.checkpoint.memory import available_memory, check_memory, memory_needs
+from deepseek.checkpoint.names import Source
+from deepseek.checkpoint.plan import plan_loading
+from deepseek.config import ModelConfig
+from deepseek.model import Model
+
+
+def load_model(
+    path: Path | str,
+    *,
+    capacity: int,
+    context: int,
+    rows_per_step: int = 1,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+) -> Model:
+    """Load a checkpoint directory in the Hugging Face layout.
+
+    Args:
+        path: directory with config.json and model.safetensors, or shards with their index.
+        capacity: requests whose state will be held at once.
+        context: most tokens per request.
+        rows_per_step: rows of a request that a step may take back, as in `Caches`.
+        dtype: type of weights and keys; routers, hyper-connections and compressors stay float32.
+        device: where the weights go.
+
+    Raises:
+        CheckpointError: the checkpoint is missing, broken, of another architecture or quantised, or it does not
+            fit into memory together with the state of `capacity` requests. The latter is checked before loading.
+    """
+    directory, device = Path(path), torch.device(device)
+    headers = read_headers(directory)
+    config = read_config(directory, headers)
+    plan = plan_loading(
+        directory, Model(config, dtype=dtype, device="meta").state_dict(), config.n_routed_experts, headers
+    )
+    needs = memory_needs(config, capacity=capacity, context=context, rows_per_step=rows_per_step, dtype=dtype)
+    check_memory(directory, needs, available_memory(device), device)
+    model = Model(config, dtype=dtype, device=device)
+    _fill(model.state_dict(), plan, headers)
+    _check_expert_tables(model, config, directory)
+    return model.eval()
+
+
+def _fill(parameters: Mapping[str, Tensor], plan: Mapping[str, Source], headers: Mapping[str, TensorHeader]) -> None:
+    with ExitStack() as stack:
+        files = {}
+        for file in {header.file for header in headers.values()}:
+            try:
+                files[file] = stack.enter_context(safe_open(file, framework="pt"))
+            except (SafetensorError, OSError) as error:
+                raise CheckpointError(file, f"cannot be read ({error})", "Fetch the file again") from error
+        for name, source in plan.items():
+            target = parameters[name]
+            if source.single:
+                target.copy_(files[headers[source.single].file].get_tensor(source.single))
+            for expert, parts in enumerate(source.stacked):
+                for half, part in zip(target[expert].chunk(len(parts)), parts, strict=True):
+                    half.copy_(files[headers[part].file].get_tensor(part))
+
+
+def _check_expert_tables(model: Model, config: ModelConfig, directory: Path) -> None:
+    for name, tensor in model.state_dict().items():
+        if name.endswith("tid2eid") and not (0 <= int(tensor.min()) and int(tensor.max()) < config.n_routed_experts):
+            raise CheckpointError(
+                directory,
+                f"{name} names expert {int(tensor.max())} or {int(tensor.min())} of {config.n_routed_experts}",
+                "The checkpoint is broken; fetch it again",
+            )

@@ -1,0 +1,39 @@
+"""Bias-free linear maps and root-mean-square norms, allocated but not initialised: weights come from a checkpoint."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+def parameter(*shape: int, dtype: torch.dtype, device: torch.device | str) -> nn.Parameter:
+    """An uninitialised, frozen parameter."""
+    return nn.Parameter(torch.empty(*shape, dtype=dtype, device=device), requires_grad=False)
+
+
+def rms(x: Tensor, eps: float) -> Tensor:
+    """`x / sqrt(mean(x^2) + eps)` over the last axis, in float32."""
+    x = x.float()
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
+
+
+class Linear(nn.Module):
+    """`x @ weight^T`, `weight: [out, in]`; computed in the weight's type."""
+
+    def __init__(self, inner: int, outer: int, dtype: torch.dtype, device: torch.device | str) -> None:
+        super().__init__()
+        self.weight = parameter(outer, inner, dtype=dtype, device=device)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x.to(self.weight.dtype), self.weight)
+
+
+class RMSNorm(nn.Module):
+    """`weight * rms(x)`, computed in float32 and cast once, to the type of x."""
+
+    def __init__(self, size: int, eps: float, dtype: torch.dtype, device: torch.device | str) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = parameter(size, dtype=dtype, device=device)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (rms(x, self.eps) * self.weight).to(x.dtype)

@@ -1,0 +1,81 @@
+"""Whether an executor fits a topology, and which topology runs where it lacks a capability."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+from graph.diagnostics import Diagnostic
+from graph.errors import BindError
+from graph.node import Executor
+from graph.program import Program, compile
+from graph.reading import fallback_of
+from graph.rules.fit import check_fit, missing_capabilities
+
+log = logging.getLogger("laneflow")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A program that its executor can run; `reason` says why it is the fallback, and is None where it is not."""
+
+    program: Program
+    reason: str | None = None
+
+
+def bind(program: Program, executor: Executor, *, strict: bool = False) -> Bound:
+    """The program itself where the executor fits it, else the first fallback that it fits.
+
+    Raises `BindError` where ports, nodes or routes do not agree, where nothing fits, and, if `strict`, instead of
+    falling back.
+    """
+    reasons: list[str] = []
+    while lacking := missing_capabilities(program.topology, executor):
+        topology = program.topology
+        reason = f"`{topology.topology}` requires {', '.join(lacking)}, which the executor lacks"
+        if strict or topology.fallback is None:
+            raise BindError(reason, check_fit(topology, executor))
+        reasons.append(reason)
+        program = compile(fallback_of(topology))
+    faults = [found for found in check_fit(program.topology, executor) if found.severity == "error"]
+    if faults:
+        raise BindError(_summary(program, faults), faults)
+    _check_workers(program)
+    if not reasons:
+        return Bound(program)
+    reason = f"running `{program.topology.topology}` instead: {'; '.join(reasons)}"
+    log.warning(reason)
+    return Bound(program, reason)
+
+
+def _summary(program: Program, faults: list[Diagnostic]) -> str:
+    return f"the executor does not fit `{program.topology.topology}` ({len(faults)} faults)"
+
+
+def _check_workers(program: Program) -> None:
+    for lane in program.lanes:
+        if lane.worker != "thread":
+            raise BindError(
+                f"lane `{lane.name}`: `worker: {lane.worker}` cannot be run yet; override it with "
+                f"lanes.{lane.name}.worker=thread"
+            )
+
+
+def load_executor(target: str) -> Executor:
+    """The executor that `package.module:callable` returns; raises `BindError` where it cannot be had.
+
+    This imports and runs the user's code: never called for a name that comes out of a file.
+    """
+    module_name, colon, name = target.partition(":")
+    if not colon or not module_name or not name:
+        raise BindError(f"`{target}`: write it as package.module:callable")
+    try:
+        factory: Callable[[], object] = getattr(import_module(module_name), name)
+    except (ImportError, AttributeError) as error:
+        raise BindError(f"`{target}` cannot be imported: {error}") from error
+    executor = factory()
+    if not isinstance(executor, Executor):
+        raise BindError(f"`{target}` returns {type(executor).__name__}; it must return a graph.Executor")
+    return executor

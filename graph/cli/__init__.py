@@ -1,0 +1,126 @@
+"""The `laneflow` command: one word picks a command, and only that command's module is imported.
+
+An application adds commands through the entry point group `laneflow.commands`: each entry is the name of a
+command and an object that is a `Command`. Its module is imported when the command is called and when
+`laneflow --help` lists it, so it must be light: what is heavy (torch, the model) belongs inside `run`.
+
+Exit codes: what the command returns; 2 for wrong usage; 1 for a fault of our own; 130 when interrupted; 141
+when whoever reads the output has gone.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from graph.cli.command import Command, UsageError
+from graph.cli.failure import internal_error
+from graph.cli.terminal import err
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
+GROUP = "laneflow.commands"
+BUILT_IN = {
+    "validate": "graph.cli.validate:VALIDATE",
+    "list": "graph.cli.list:LIST",
+    "explain": "graph.cli.explain:EXPLAIN",
+    "schema": "graph.cli.schema:SCHEMA",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line, `sys.argv` by default, and return its exit code; no exception leaves it."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(
+            stream, "reconfigure"
+        ):  # names from a file may have characters that the terminal's encoding lacks
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _overview(words) if not words or words[0].startswith("-") else _command(words[0], words[1:])
+        sys.stdout.flush()
+        return code
+    except SystemExit as stop:  # how argparse ends for --help and for wrong usage
+        return stop.code if isinstance(stop.code, int) else 2
+    except UsageError as error:
+        err(f"laneflow: {error}")
+        return 2
+    except BrokenPipeError:
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # or the interpreter fails flushing it at exit
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        err(f"laneflow: {internal_error(error)}")
+        return 1
+
+
+def _overview(words: list[str]) -> int:
+    from importlib import metadata  # slow to import, and a plain validation does without
+
+    parser = ArgumentParser(
+        prog="laneflow", description=metadata.metadata("laneflow")["Summary"], usage="laneflow COMMAND ..."
+    )
+    parser.add_argument("--version", action="version", version=f"laneflow {metadata.version('laneflow')}")
+    commands = parser.add_subparsers(title="commands (laneflow COMMAND --help tells more)", metavar="COMMAND")
+    for name, text in _helps().items():
+        commands.add_parser(name, help=text.replace("%", "%%"), add_help=False)
+    parser.parse_args(words)
+    parser.print_help(sys.stderr)
+    return 2
+
+
+def _helps() -> dict[str, str]:
+    """Every command with its line of help; an application that cannot be imported is still named."""
+    helps = {name: _load(reference).help for name, reference in BUILT_IN.items()}
+    for entry in _applications():
+        if entry.name in helps:
+            continue
+        try:
+            helps[entry.name] = entry.load().help
+        except Exception as error:
+            helps[entry.name] = f"cannot be loaded from {entry.value}: {type(error).__name__}: {error}"
+    return helps
+
+
+def _command(name: str, words: list[str]) -> int:
+    command = _find(name)
+    parser = ArgumentParser(prog=f"laneflow {name}", description=command.help)
+    command.add_arguments(parser)
+    return command.run(parser.parse_intermixed_args(words))
+
+
+def _find(name: str) -> Command:
+    if name in BUILT_IN:
+        return _load(BUILT_IN[name])
+    entries = _applications()
+    if name not in entries.names:
+        known = [*BUILT_IN, *sorted(entries.names)]
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean `{close[0]}`?" if close else f"commands: {', '.join(known)}"
+        raise UsageError(f"no command `{name}`; {hint}")
+    try:
+        command: Command = entries[name].load()
+    except ImportError as error:
+        raise UsageError(f"`{name}` cannot be loaded from {entries[name].value}: {error}") from error
+    return command
+
+
+def _applications() -> EntryPoints:
+    from importlib import metadata
+
+    return metadata.entry_points(group=GROUP)
+
+
+def _load(reference: str) -> Command:
+    module, _, attribute = reference.partition(":")
+    command: Command = getattr(import_module(module), attribute)
+    return command

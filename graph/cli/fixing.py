@@ -1,0 +1,54 @@
+"""`--fix` and `--diff`: the mends of a file's faults, made in its text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from graph.cli.sources import STDIN_FILE, Sources
+from graph.cli.targets import STDIN, shown
+from graph.diagnostics import TopologyError
+from graph.mend import Mend, mended
+from graph.reading import shipped
+from graph.rules import findings
+from graph.splice import SpliceError, diff, splice
+
+
+class NotFixed(Exception):
+    """A file's mends are known and cannot be made in that file; the message says why."""
+
+
+def difference(sources: Sources, target: str) -> str:
+    """The change that mends a target, as a unified diff; empty where no mend is known. Raises `NotFixed`."""
+    steps, text = _mended(sources, target)
+    return diff(sources.text(target), text, _name(target)).rstrip("\n") if steps else ""
+
+
+def fix(sources: Sources, target: str) -> str:
+    """Mend a file in place and say how; empty where no mend is known. Raises `NotFixed`."""
+    if target == STDIN:
+        raise NotFixed("standard input cannot be written; --diff shows the change")
+    if Path(target).resolve() in {path.resolve() for path in shipped().values()}:
+        raise NotFixed(f"{_name(target)} comes with laneflow: copy it, and mend the copy")
+    steps, text = _mended(sources, target)
+    if not steps:
+        return ""
+    Path(target).write_text(text, encoding="utf-8", newline="")
+    return f"{_name(target)}: fixed: {'; '.join(step.help for step in steps)}"
+
+
+def _mended(sources: Sources, target: str) -> tuple[tuple[Mend, ...], str]:
+    """The mends, applied one after the other, and the text with all of them."""
+    try:
+        topology = sources.load(target, ())
+        text = sources.text(target)
+    except TopologyError:  # the check that follows reports it
+        return (), ""
+    _, steps = mended(topology, findings(topology))
+    try:
+        return steps, splice(text, _name(target), [edit for step in steps for edit in step.edits])
+    except SpliceError as error:
+        raise NotFixed(f"{_name(target)} is left as it is: {error}") from error
+
+
+def _name(target: str) -> str:
+    return STDIN_FILE if target == STDIN else shown(target)

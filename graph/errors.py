@@ -1,0 +1,61 @@
+"""One exception class per situation, by phase. `TopologyError`, for what a declaration says, is in `diagnostics`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graph.diagnostics import Diagnostic
+
+
+class BindError(Exception):
+    """The executor or the application does not fit the topology (LF501-LF503, or a part that is not there).
+
+    A topology that is unsound by itself raises `TopologyError` instead, before any executor is looked at.
+    """
+
+    def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n".join([message, *(str(diagnostic) for diagnostic in self.diagnostics)]))
+
+
+class LifecycleError(Exception):
+    """A node's `start` or `stop` raised; the cause is chained. A failing `run` is a `StepError`."""
+
+    def __init__(self, node: str, phase: str, cause: BaseException) -> None:
+        self.node, self.phase, self.cause = node, phase, cause
+        super().__init__(f"`{node}` failed to {phase}: {cause!r}")
+
+
+class StepError(Exception):
+    """One step failed; the run goes on. `node` and `step` say where, `cause` is what the node raised."""
+
+    def __init__(self, node: str, step: int, cause: BaseException) -> None:
+        self.node, self.step, self.cause = node, step, cause
+        super().__init__(f"step {step} failed in `{node}`: {cause!r}")
+
+
+class Unfinished(Exception):
+    """Raised by a node that cannot prove that its device call has finished.
+
+    The step fails, and the slots that the node uses are quarantined: never given to another step.
+    """
+
+
+class RuntimeStopped(Exception):
+    """The run was stopped before this step could start, or is stopped already. Nothing is wrong with the step."""
+
+
+class QueueFull(Exception):
+    """`submit(block=False)` found the entry queue full; try again when a ticket has resolved."""
+
+
+class Stuck(Exception):
+    """Lanes did not end within the drain time; `waits` says which node of which step waits for what."""
+
+    def __init__(self, waits: str) -> None:
+        self.waits = waits
+        super().__init__(f"the run does not come to its end:\n{waits}")
+
+
+class InternalError(Exception):
+    """Our bug, never your topology or your node: please report it with the chained cause."""

@@ -1,0 +1,192 @@
+"""One node's call on one step: its slots, its values, its outcome and its span."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from graph.errors import StepError, Unfinished
+from graph.node import Node, Rows
+from graph.slots import Pool
+from graph.stepping import StepRecord
+from graph.topology import Topology
+from graph.trace import Span, Spans
+
+if TYPE_CHECKING:
+    from graph.views import NodeViews, Slots
+
+
+class StepView:
+    """The `Step` that a node sees; one object per node, pointed at a new step for each call."""
+
+    def __init__(self, node: str, topology: Topology, node_ports: Node, record_at: Callable[[int], Any]) -> None:
+        self._node = node
+        self._sees_command = topology.nodes[node].kind in ("prepare", "bind")
+        self._record: StepRecord
+        self._record_at = record_at
+        self._gives, self._takes = value_names(node, topology, node_ports)
+        self.device = -1
+
+    def _point(self, record: StepRecord) -> None:
+        self._record = record
+        self.device = -1
+
+    @property
+    def index(self) -> int:
+        return self._record.index
+
+    @property
+    def route(self) -> str:
+        return self._record.route
+
+    @property
+    def command(self) -> Any:
+        if not self._sees_command:
+            raise AttributeError(f"`{self._node}` does not see the command: hand on what it needs from prepare or bind")
+        return self._record.command
+
+    @property
+    def rows(self) -> Rows:
+        return self._record.rows
+
+    @property
+    def error(self) -> Exception | None:
+        return self._record.error
+
+    def put(self, name: str, value: Any) -> None:
+        kind = self._gives.get(name)
+        if kind is None:
+            raise KeyError(f"`{self._node}` gives no value `{name}`; it gives {sorted(self._gives)}")
+        self._record.values[self._node, kind] = value
+
+    def get(self, name: str) -> Any:
+        sources = self._takes.get(name)
+        if sources is None:
+            raise KeyError(f"`{self._node}` takes no value `{name}`; it takes {sorted(self._takes)}")
+        for producer, back, kind in sources:
+            record = self._record_at(self._record.turn - back)
+            value = None if record is None else record.values.get((producer, kind))
+            if value is not None:
+                return value
+        return None
+
+    def device_time(self, nanoseconds: int) -> None:
+        self.device = nanoseconds
+
+
+Sources = tuple[tuple[str, int, str], ...]
+
+
+def value_names(node: str, topology: Topology, implementation: Node) -> tuple[dict[str, str], dict[str, Sources]]:
+    """For each value a node gives, its type; for each it takes, the (producer, back, type) of the edges that bring it.
+
+    A node without ports uses the type's name as the value's name.
+    """
+    given = {edge.value for key, edge in topology.edges.items() if key.producer == node and edge.value}
+    brought: dict[str, list[tuple[str, int, str]]] = {}
+    for key, edge in topology.edges.items():
+        if key.consumer == node and edge.value:
+            brought.setdefault(edge.value, []).append((key.producer, key.back, edge.value))
+    ports = implementation.ports
+    gives = {kind: kind for kind in given} if ports is None else dict(ports.gives)
+    takes = {kind: kind for kind in brought} if ports is None else dict(ports.takes)
+    return gives, {name: tuple(brought.get(kind, ())) for name, kind in takes.items()}
+
+
+class Firing:
+    """Calls one node; used by the node's lane alone."""
+
+    def __init__(
+        self,
+        node: str,
+        implementation: Node,
+        topology: Topology,
+        lane: str,
+        pools: Mapping[str, Pool],
+        views: NodeViews,
+        spans: Spans | None,
+        record_at: Callable[[int], StepRecord | None],
+        on_quarantine: Callable[[str, int, int], None],
+        checked: bool,
+    ) -> None:
+        declared = topology.nodes[node]
+        self.node, self.lane = node, lane
+        self.implementation = implementation
+        self.call = implementation.run
+        self.step = StepView(node, topology, implementation, record_at)
+        self.views = views
+        self.spans = spans
+        self.acquires = [pools[name] for name in declared.acquires]
+        self.releases = [pools[name] for name in declared.releases]
+        self.uses = (*declared.reads, *declared.writes)
+        self.pools = pools
+        self.writes = declared.writes
+        self.is_release = declared.kind == "release"
+        self.emits = declared.emits is not None
+        self.topology = topology
+        self.checked = checked
+        self.on_quarantine = on_quarantine
+        self.came = 0
+
+    def ready(self) -> None:
+        """The lane has come to this node; what follows until the call is waiting."""
+        self.came = perf_counter_ns()
+
+    def fire(self, record: StepRecord) -> None:
+        """Run the node on the step, or pass it where the step has failed; then give back what the node releases."""
+        if not record.started:
+            record.start()
+        if record.error is not None and not self.is_release:
+            return
+        turn = record.turn
+        if record.error is None:
+            for pool in self.acquires:
+                pool.tenant[turn % pool.buffer.slots] = turn
+        self.step._point(record)
+        start = perf_counter_ns()
+        try:
+            slots = self._slots(record)
+            result = self._guarded(slots) if self.checked else self.call(self.step, slots)
+            record.written.extend(self.writes)
+            if self.emits:
+                record.result = result
+        except BaseException as error:
+            self._failed(record, error)
+        end = perf_counter_ns()
+        for pool in self.releases:
+            slot = turn % pool.buffer.slots
+            if pool.tenant[slot] == turn:
+                self._give_back(pool, slot, record)
+        if self.spans is not None:
+            self.spans.append(
+                Span(self.node, record.index, record.route, self.lane, self.came, start, end, self.step.device)
+            )
+
+    def _slots(self, record: StepRecord) -> Slots:
+        if record.error is None:
+            return self.views.at_turn(record.turn)
+        return self.views.after_failure(record.turn, set(record.written))
+
+    def _failed(self, record: StepRecord, error: BaseException) -> None:
+        failure = StepError(self.node, record.index, error)
+        failure.__cause__ = error
+        record.fail(failure)
+        if isinstance(error, Unfinished):
+            for use in self.uses:
+                pool = self.pools[use.buffer]
+                if not pool.buffer.persistent:
+                    pool.suspect.add((record.turn - use.back) % pool.buffer.slots)
+
+    def _give_back(self, pool: Pool, slot: int, record: StepRecord) -> None:
+        if self.checked:
+            from graph.checked import poison
+
+            poison(pool, slot)
+        if pool.give_back(slot):
+            self.on_quarantine(pool.name, slot, record.index)
+
+    def _guarded(self, slots: Slots) -> Any:
+        from graph.checked import guarded_call
+
+        return guarded_call(self.call, self.step, slots, self.views, self.topology)

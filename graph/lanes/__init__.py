@@ -1,0 +1,1 @@
+"""The workers that run a lane's program."""

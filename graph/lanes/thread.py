@@ -1,0 +1,93 @@
+"""A lane on a resident thread.
+
+The protocol is the loop in `run`: waits, the call, signals, in that order. What lanes share is in `Shared`, and
+each entry there says who may write it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graph.firing import Firing
+    from graph.stepping import StepRecord
+
+NEVER = 1 << 62
+
+Ring = tuple[list[threading.Lock], int]
+"""Binary semaphores for the tokens of one channel, and how many there are."""
+
+
+@dataclass
+class Shared:
+    """What the lanes of one run share."""
+
+    records: dict[int, StepRecord]
+    """Steps by turn. Written under the admission lock; a lane reads only turns whose arrival it has seen."""
+    done: list[int]
+    """Per node, how many turns it is through; each entry is written by the node's own lane alone."""
+    last_turn: int = NEVER
+    """The turn after which lanes end. Written once, by the stopping thread."""
+    halted: bool = False
+    """Set before all semaphores are let go: a lane that wakes up now ends without another call."""
+    starved: bool = False
+    """An entry node found no step, in a program with lags. Written under the admission lock."""
+
+
+@dataclass
+class Op:
+    """One entry of the lane's program, bound to its semaphores and its node."""
+
+    node: str
+    position: int
+    """Index in `Shared.done`."""
+    lag: int
+    firing: Firing
+    arrival: Ring | None
+    """For an entry node: where submitted steps are announced."""
+    waits: list[Ring] = field(default_factory=list)
+    signals: list[tuple[list[threading.Lock], int, int]] = field(default_factory=list)
+    """Ring, its size, and the channel's tokens."""
+
+
+def run(
+    ops: list[Op],
+    shared: Shared,
+    starve: Callable[[], None],
+    unstarve: Callable[[], None],
+    through: Callable[[StepRecord], None],
+) -> None:
+    """Run the program turn by turn until the last turn is over, or the run is halted.
+
+    `starve` is called where no step has arrived, in programs with lags; `unstarve` after a node while that lasts;
+    `through` when a node is through with a step that visits it, passed for failure or not.
+    """
+    records, done = shared.records, shared.done
+    turn = 0
+    while turn <= shared.last_turn:
+        for op in ops:
+            op.firing.ready()
+            if op.arrival is not None:
+                locks, size = op.arrival
+                if not locks[turn % size].acquire(False):
+                    starve()
+                    locks[turn % size].acquire()
+            for locks, size in op.waits:
+                locks[turn % size].acquire()
+            if shared.halted:
+                return
+            record = records.get(turn - op.lag)
+            visited = record is not None and op.node in record.visits
+            if visited:
+                op.firing.fire(record)
+            done[op.position] = turn + 1
+            for locks, size, tokens in op.signals:
+                locks[(turn + tokens) % size].release()
+            if shared.starved:
+                unstarve()
+            if visited:
+                through(record)
+        turn += 1

@@ -1,0 +1,109 @@
+"""What the runtime asks of a node, and what a node gets to see.
+
+`start`, `run` and `stop` are all called on the thread (or process) of the node's lane, never concurrently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from graph.topology import Use, parse_use
+
+Rows = tuple[tuple[int, int], ...]
+"""(row, generation) of each request that a step touches."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """What a node's implementation reads, writes, takes, gives and emits, checked against the file (LF502).
+
+    `reads` and `writes` use the file's notation (`inputs.tokens`, `outputs@1`); a whole buffer stands for all of
+    its fields. `types` names the type of each buffer. `takes` and `gives` map a value's name, as used in `step.get`
+    and `step.put`, to its type. Ports in `optional` (buffers or value names) may be missing from the file; the node
+    then finds no such attribute on its slots, or None for the value.
+    """
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
+    takes: Mapping[str, str] = field(default_factory=dict)
+    gives: Mapping[str, str] = field(default_factory=dict)
+    emits: bool = False
+    optional: frozenset[str] = frozenset()
+
+    def uses(self) -> tuple[Use, ...]:
+        """`reads` and `writes`, parsed."""
+        return tuple(parse_use(text) for text in (*self.reads, *self.writes))
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a node is told at start: its name, the dims and the routes of the run, and the device of its tensors."""
+
+    node: str
+    dims: Mapping[str, int]
+    routes: tuple[str, ...]
+    device: str
+    buffers: Mapping[str, Any]
+    """The persistent buffers that the node uses, by name: one record, or one resource, each."""
+
+
+class Step(Protocol):
+    """One step as a node sees it, valid for the time of the call."""
+
+    @property
+    def index(self) -> int:
+        """Number of the step in order of submission, from 0."""
+
+    @property
+    def route(self) -> str: ...
+
+    @property
+    def command(self) -> Any:
+        """The submitted object; only prepare and bind see it, later nodes get what those hand on."""
+
+    @property
+    def rows(self) -> Rows: ...
+
+    @property
+    def error(self) -> Exception | None:
+        """The failure of this step, which only a release node is run to see."""
+
+    def put(self, name: str, value: Any) -> None:
+        """Send a value along the edges that carry its type."""
+
+    def get(self, name: str) -> Any:
+        """The value that arrived, or None where its producer was absent, passed or failed."""
+
+    def device_time(self, nanoseconds: int) -> None:
+        """Report how long the device itself worked on this call, by its own clock; reports use it for `gap_true`."""
+
+
+@runtime_checkable
+class Node(Protocol):
+    """A node's implementation. `ports` None means that it accepts whatever the file declares."""
+
+    ports: Ports | None
+
+    def start(self, context: Context) -> None: ...
+
+    def run(self, step: Step, slots: Any) -> Any: ...
+
+    def stop(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Executor:
+    """The implementations behind a topology's names."""
+
+    nodes: Mapping[str, Node]
+    capabilities: frozenset[str] = frozenset()
+    """Short documented words, such as `device_state`, that a topology may require."""
+    resources: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    """For each `type: resource`, what makes one slot's object at start."""
+    dims: Mapping[str, int] = field(default_factory=dict)
+    """Sizes that replace the topology's defaults."""
+    routes: tuple[str, ...] = ()
+    """Routes that the application submits to (LF503 where the topology lacks one)."""

@@ -1,0 +1,1 @@
+"""Renderers: each turns outcomes into one document. No decision about a topology lives here."""

@@ -1,0 +1,113 @@
+"""Slots: allocated once from the declared types, handed out by step number, given back or quarantined.
+
+Which step may touch which slot was proved beforehand; here is only the memory, and a note of each slot's tenant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from graph.errors import BindError
+from graph.topology import Buffer, TensorType, Topology
+
+Fields = dict[str, torch.Tensor]
+
+
+class Record:
+    """One slot of a record type: its tensors by name. Fields that were not asked for are not there."""
+
+    def __init__(self, fields: Mapping[str, torch.Tensor | None]) -> None:
+        self.__dict__.update(fields)
+
+    def __repr__(self) -> str:
+        return f"Record({', '.join(f'{name}: {_shape(value)}' for name, value in self.__dict__.items())})"
+
+
+def _shape(value: torch.Tensor | None) -> str:
+    return "absent" if value is None else f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+
+
+class Pool:
+    """All slots of one buffer. `tenant[i]` is the turn whose step holds slot i, or None; its lane alone writes it."""
+
+    def __init__(self, name: str, buffer: Buffer, make: Callable[[], Any], fields: tuple[str, ...]) -> None:
+        self.name = name
+        self.buffer = buffer
+        self.fields = fields
+        self._make = make
+        self.slots: list[Any] = [make() for _ in range(buffer.slots)]
+        self.tenant: list[int | None] = [None] * buffer.slots
+        self.suspect: set[int] = set()
+        self.quarantined: list[Any] = []
+
+    @property
+    def is_record(self) -> bool:
+        """Whether a slot is a record of tensors, rather than an object that a factory made."""
+        return bool(self.slots) and isinstance(self.slots[0], dict)
+
+    def give_back(self, slot: int) -> bool:
+        """Free the slot; True where it was suspect, and is now replaced by a new one and kept out of use."""
+        self.tenant[slot] = None
+        if slot not in self.suspect:
+            return False
+        self.suspect.discard(slot)
+        self.quarantined.append(self.slots[slot])
+        self.slots[slot] = self._make()
+        return True
+
+    def tensors(self) -> list[torch.Tensor]:
+        """Every tensor of every slot."""
+        return [tensor for slot in self.slots if isinstance(slot, dict) for tensor in slot.values()]
+
+
+def allocate(
+    topology: Topology, dims: Mapping[str, int], resources: Mapping[str, Callable[[], Any]], device: str
+) -> dict[str, Pool]:
+    """A pool for each buffer of the topology, with `dims` in place of its defaults.
+
+    Raises `BindError` for a dimension or a factory that is not there, and where the memory cannot be had.
+    """
+    sizes = {**topology.dims, **dims}
+    return {name: _pool(name, topology, sizes, resources, device) for name in topology.buffers}
+
+
+def _pool(
+    name: str,
+    topology: Topology,
+    dims: Mapping[str, int],
+    resources: Mapping[str, Callable[[], Any]],
+    device: str,
+) -> Pool:
+    buffer = topology.buffers[name]
+    declared = topology.types[buffer.type]
+    if isinstance(declared, str):
+        if buffer.type not in resources:
+            raise BindError(f"buffer `{name}` needs a factory for `{buffer.type}`: add it to the executor's `resources`")
+        return Pool(name, buffer, resources[buffer.type], ())
+
+    def make() -> Fields:
+        return {field: _tensor(name, field, kind, dims, buffer, device) for field, kind in declared.items()}
+
+    return Pool(name, buffer, make, tuple(declared))
+
+
+def _tensor(
+    buffer: str, field: str, kind: TensorType, dims: Mapping[str, int], declared: Buffer, device: str
+) -> torch.Tensor:
+    try:
+        shape = [dim if isinstance(dim, int) else dims[dim] for dim in kind.dims]
+    except KeyError as error:
+        raise BindError(f"`{buffer}.{field}`: dimension {error} has no size: set it in `dims`") from None
+    dtype = getattr(torch, kind.dtype)
+    try:
+        if declared.place == "device":
+            return torch.zeros(shape, dtype=dtype, device=device)
+        tensor = torch.zeros(shape, dtype=dtype)
+        if declared.place == "pinned" and device.startswith("cuda"):
+            return tensor.pin_memory()
+        return tensor.share_memory_() if declared.place == "shared" else tensor
+    except RuntimeError as error:
+        raise BindError(f"`{buffer}.{field}` as {kind} of {shape} cannot be allocated: {error}") from None

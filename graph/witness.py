@@ -1,0 +1,205 @@
+"""The schedule that shows a fault: real firings, every wait of the topology met, and the clash in plain sight.
+
+Every firing starts as soon as its waits allow and takes one unit of time, except the one that nothing orders: it is
+held until the other has started. That this is always possible is what makes the verdicts complete.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+
+import networkx as nx
+
+from graph.diagnostics import Clash, Diagnostic, Firing
+from graph.order import Arc, MarkedGraph, marked_graph
+from graph.topology import Topology
+
+MOST_WORK = 400_000
+"""Arcs times turns that a schedule may cost; a fault that shows only behind more than that gets none."""
+MOST_FIRINGS = 60
+"""Beyond this a schedule keeps only the firings that the clash itself needs."""
+
+Routes = Mapping[int, str]
+
+
+def schedule(topology: Topology, diagnostic: Diagnostic) -> tuple[Firing, ...]:
+    """The first steps up to the fault, by start and lane; empty for a code that no schedule shows."""
+    if diagnostic.code == "LF301":
+        return _stuck(topology, diagnostic)
+    if diagnostic.clash is None:
+        return ()
+    return _Run(topology, diagnostic.clash, diagnostic.buffer).firings()
+
+
+class _Run:
+    """As-soon-as-possible times of all nodes, turn by turn, with `late` never through."""
+
+    def __init__(self, topology: Topology, clash: Clash, buffer: str | None) -> None:
+        self.topology = topology
+        self.graph = marked_graph(topology)
+        self.incoming = _incoming(self.graph)
+        self.order = _turn_order(self.graph)
+        self.clash = clash
+        self.late = (clash.first.node, self._turn(clash.first.node, clash.first.step))
+        self.other = (clash.second.node, self._turn(clash.second.node, clash.second.step))
+        self.routes = {clash.first.step: clash.first.route, clash.second.step: clash.second.route}
+        self.next_tenant = self._next_tenant(buffer)
+        if clash.tenure is not None and buffer is not None:
+            self.routes.setdefault(clash.tenure, _route_with(topology, topology.acquirers(buffer)))
+        self.starts: dict[tuple[str, int], float] = {}
+        self.ends: dict[tuple[str, int], float] = {}
+
+    def _turn(self, node: str, step: int) -> int:
+        return step + self.graph.lag[node]
+
+    def _next_tenant(self, buffer: str | None) -> tuple[str, int] | None:
+        """Who takes the slot next where it goes back too soon (the second firing then is its release)."""
+        tenure, second = self.clash.tenure, self.clash.second
+        if tenure is None or buffer is None or second.node not in self.topology.releasers(buffer):
+            return None
+        step = tenure + self.topology.buffers[buffer].slots
+        known = self.routes.get(step)
+        takers = self.topology.acquirers(buffer)
+        route = known or _route_with(self.topology, takers)
+        taker = next((name for name in takers if name in self.topology.steps_routes()[route]), None)
+        if taker is None or (self._turn(taker, step) + 1) * len(self.graph.arcs) > MOST_WORK:
+            return None
+        self.routes[step] = route
+        return taker, self._turn(taker, step)
+
+    def firings(self) -> tuple[Firing, ...]:
+        turns = 1 + max(turn for _, turn in (self.late, self.other, self.next_tenant or self.other))
+        if turns * len(self.graph.arcs) > MOST_WORK:
+            return ()
+        self._simulate(turns)
+        late, other = self.clash.first, self.clash.second
+        if not self.graph.before(other.node, late.node, late.step - other.step):
+            self._simulate(turns, not_before=self.starts[self.late])
+        return self._drawn()
+
+    def _simulate(self, turns: int, not_before: float = 0) -> None:
+        """Times of `turns` turns; the firing that comes too soon does not start until `not_before`."""
+        for turn in range(turns):
+            for node in self.order:
+                ends = (
+                    self.ends[arc.source, turn - arc.tokens]
+                    for arc in self.incoming[node]
+                    if arc.tokens <= turn
+                )
+                start = max(ends, default=0)
+                if (node, turn) == self.other:
+                    start = max(start, not_before)
+                self.starts[node, turn] = start
+                self.ends[node, turn] = (
+                    math.inf if (node, turn) == self.late else start + self._works(node, turn)
+                )
+
+    def _works(self, node: str, turn: int) -> int:
+        """One unit of time, or none where the node is passed."""
+        return int(_step_route(self.topology, self.routes, node, turn - self.graph.lag[node]))
+
+    def _drawn(self) -> tuple[Firing, ...]:
+        """All that starts before the clash is over; the late firing ends behind the rest."""
+        shown = {self.other}
+        if self.next_tenant is not None and self.starts[self.next_tenant] < math.inf:
+            shown.add(self.next_tenant)
+        until = max(self.starts[self.late], *(self.ends[firing] for firing in shown))
+        self.ends[self.late] = until + 1
+        shown.add(self.late)
+        kept = shown.union(key for key, start in self.starts.items() if start < until)
+        if len(kept) > MOST_FIRINGS:
+            kept = _needed(self.incoming, shown)
+        return tuple(sorted(self._records(kept), key=_reading_order(self.topology)))
+
+    def _records(self, kept: set[tuple[str, int]]) -> Iterator[Firing]:
+        for node, turn in kept:
+            if self._works(node, turn):
+                start, end = int(self.starts[node, turn]), int(self.ends[node, turn])
+                yield Firing(node, turn - self.graph.lag[node], self.graph.lane[node], start, end)
+
+
+def _stuck(topology: Topology, diagnostic: Diagnostic) -> tuple[Firing, ...]:
+    """How far the steps get before a deadlock: a node passed before step 0 counts as through.
+
+    Lanes that the deadlock does not touch would go on; they are cut where the stuck nodes have had their turn.
+    """
+    graph = marked_graph(topology)
+    incoming = _incoming(graph)
+    route = _route_with(topology, diagnostic.nodes)
+    turns = 3 + max(graph.lag.values(), default=0)
+    if turns * len(graph.arcs) > MOST_WORK:
+        return ()
+    ends: dict[tuple[str, int], int] = {}
+    starts: dict[tuple[str, int], int] = {}
+    waiting = [(node, turn) for turn in range(turns) for node in topology.nodes]
+    while True:
+        left: list[tuple[str, int]] = []
+        for node, turn in waiting:
+            if turn < graph.lag[node]:
+                ends[node, turn] = 0
+                continue
+            needs = [(arc.source, turn - arc.tokens) for arc in incoming[node] if arc.tokens <= turn]
+            if all(need in ends for need in needs):
+                starts[node, turn] = max((ends[need] for need in needs), default=0)
+                works = _step_route(topology, {}, node, turn - graph.lag[node], route)
+                ends[node, turn] = starts[node, turn] + works
+            else:
+                left.append((node, turn))
+        if len(left) == len(waiting):
+            break
+        waiting = left
+    firings = (
+        Firing(node, turn - graph.lag[node], graph.lane[node], start, ends[node, turn])
+        for (node, turn), start in starts.items()
+        if ends[node, turn] > start
+    )
+    return tuple(sorted(firings, key=_reading_order(topology))[:MOST_FIRINGS])
+
+
+def _incoming(graph: MarkedGraph) -> dict[str, list[Arc]]:
+    found: dict[str, list[Arc]] = {node: [] for node in graph.lag}
+    for arc in graph.arcs:
+        found[arc.target].append(arc)
+    return found
+
+
+def _turn_order(graph: MarkedGraph) -> list[str]:
+    """The nodes so that within one turn each comes behind what it waits for."""
+    same_turn: nx.DiGraph = nx.DiGraph()
+    same_turn.add_nodes_from(graph.lag)
+    same_turn.add_edges_from((arc.source, arc.target) for arc in graph.arcs if arc.tokens == 0)
+    return list(nx.topological_sort(same_turn))
+
+
+def _needed(incoming: Mapping[str, list[Arc]], targets: set[tuple[str, int]]) -> set[tuple[str, int]]:
+    """The firings that the targets wait for, directly or on, and the targets."""
+    found = set(targets)
+    open_ = list(targets)
+    while open_:
+        node, turn = open_.pop()
+        for arc in incoming[node]:
+            source = (arc.source, turn - arc.tokens)
+            if source[1] >= 0 and source not in found:
+                found.add(source)
+                open_.append(source)
+    return found
+
+
+def _step_route(topology: Topology, routes: Routes, node: str, step: int, default: str | None = None) -> bool:
+    """Whether the node works on the step: it exists and takes a route with the node."""
+    if step < 0:
+        return False
+    known = topology.steps_routes()
+    return node in known[routes.get(step) or default or next(iter(known))]
+
+
+def _route_with(topology: Topology, nodes: tuple[str, ...]) -> str:
+    """The first route with most of the nodes."""
+    routes = topology.steps_routes()
+    return max(routes, key=lambda name: sum(node in routes[name] for node in nodes))
+
+
+def _reading_order(topology: Topology) -> Callable[[Firing], tuple[float, int, float, int]]:
+    lanes = {name: place for place, name in enumerate(topology.lanes)}
+    return lambda firing: (firing.start, lanes[firing.lane], firing.end, firing.step)
