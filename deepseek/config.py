@@ -96,7 +96,8 @@ class ModelConfig(_Frozen):
             raise ValueError("the model has no layers")
         if self.qk_rope_head_dim % 2 or self.qk_rope_head_dim > self.head_dim:
             raise ValueError(
-                f"qk_rope_head_dim ({self.qk_rope_head_dim}) must be even and at most head_dim ({self.head_dim})"
+                f"qk_rope_head_dim ({self.qk_rope_head_dim}) must be even and "
+                f"at most head_dim ({self.head_dim})"
             )
         if self.num_attention_heads % self.o_groups:
             raise ValueError(

@@ -1,7 +1,8 @@
 """Drawing tokens from logits, reproducibly.
 
-The noise for a token depends on the request's seed, the token's position and its id, and on nothing else: a request
-gets the same tokens in any batch, in any order of steps. There is no generator state, and every shape is fixed.
+The noise for a token depends on the request's seed, the token's position and its id, and on nothing else: a
+request gets the same tokens in any batch, in any order of steps. There is no generator state, and every shape
+is fixed.
 """
 
 import torch
@@ -17,7 +18,7 @@ def sample(logits: Tensor, temperature: Tensor, top_p: Tensor, seed: Tensor, pos
     Args:
         logits: [B, V] float.
         temperature: [B] float; 0 or less takes the likeliest token.
-        top_p: [B] float in (0, 1]; draws from the fewest likeliest tokens that together reach this probability.
+        top_p: [B] float in (0, 1]; draws from the fewest likeliest tokens that together reach it.
         seed: [B] int64, the request's.
         position: [B] int64, absolute position of the token to draw.
 
@@ -27,7 +28,7 @@ def sample(logits: Tensor, temperature: Tensor, top_p: Tensor, seed: Tensor, pos
     greedy = logits.argmax(-1)
     warm = temperature > 0
     scaled = logits.float() / torch.where(warm, temperature, 1).unsqueeze(-1)
-    ranked, order = scaled.softmax(-1).sort(-1, descending=True, stable=True)
+    ranked, order = scaled.softmax(-1).sort(dim=-1, descending=True, stable=True)
     before = ranked.cumsum(-1) - ranked
     kept = (before < top_p.unsqueeze(-1)).index_fill(-1, order.new_zeros(1), True)
     # An exponential race: the smallest noise/probability wins with that probability (Gumbel-max).
@@ -48,8 +49,8 @@ def _exponential(seed: Tensor, position: Tensor, token: Tensor) -> Tensor:
 def _mix(x: Tensor) -> Tensor:
     """A bijective 32-bit integer hash on int64 tensors.
 
-    Source: Chris Wellons, "Prospecting for Hash Functions", constants of least bias found. Both are below 2^31, so
-    no product leaves int64.
+    Source: Chris Wellons, "Prospecting for Hash Functions". Both factors are below 2^31, so no product leaves
+    int64.
     """
     x = (((x >> 16) ^ x) * 0x21F0AAAD) & _LOW
     x = (((x >> 15) ^ x) * 0x735A2D97) & _LOW

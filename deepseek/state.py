@@ -1,8 +1,8 @@
 """Attention state of all requests, preallocated and addressed by position.
 
-Rings hold the row of position t in slot `t mod ring`; compressed entries hold window w in slot w. Nothing counts
-entries and nothing is ever cleared: what a query may see follows from its position alone, so rows left by an
-earlier request or by a rejected draft are unreachable until they are overwritten.
+Rings hold the row of position t in slot `t mod ring`; compressed entries hold window w in slot w. Nothing
+counts entries and nothing is ever cleared: what a query may see follows from its position alone, so rows left
+by an earlier request or by a rejected draft are unreachable until they are overwritten.
 """
 
 import math
@@ -22,7 +22,7 @@ class LayerCache:
     window: Tensor
     """[rows, ring, head_dim] rotated window keys (which are also the values)."""
     raw: Tensor | None = None
-    """[rows, ring, 2, width] float32 compressor inputs (value, gate); width is head_dim, twice that for CSA."""
+    """[rows, ring, 2, width] float32 compressor inputs (value, gate); width is head_dim, doubled for CSA."""
     entries: Tensor | None = None
     """[rows, entries, head_dim] compressed keys."""
     index_raw: Tensor | None = None
@@ -64,7 +64,8 @@ class Caches:
         """
         if min(capacity, context, rows_per_step) < 1:
             raise ValueError(
-                f"capacity ({capacity}), context ({context}) and rows_per_step ({rows_per_step}) must be positive"
+                f"capacity ({capacity}), context ({context}) and rows_per_step ({rows_per_step}) "
+                "must be positive"
             )
         layers = (
             _allocate_layer(config, layer, capacity, context, rows_per_step, dtype, device)

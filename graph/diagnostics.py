@@ -19,7 +19,7 @@ class Location(NamedTuple):
 
 @dataclass(frozen=True)
 class Firing:
-    """One node working on one step in a schedule, from `start` to `end` (in the schedule's own time units)."""
+    """One node working on one step in a schedule, from `start` to `end` in the schedule's own time units."""
 
     node: str
     step: int
@@ -40,8 +40,8 @@ class Moment(NamedTuple):
 class Clash:
     """Two firings that nothing keeps apart: `first` should be through before `second` starts.
 
-    Where either order would do (LF206, LF207), `first` is that of the earlier step. `tenure` is the step that acquired
-    the slot concerned; it is None for persistent buffers and output streams.
+    Where either order would do (LF206, LF207), `first` is that of the earlier step. `tenure` is the step that
+    acquired the slot concerned; it is None for persistent buffers and output streams.
     """
 
     first: Moment
@@ -52,7 +52,7 @@ class Clash:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One finding. `nodes` has the node at fault first; `buffer` and `route` are None where none is concerned."""
+    """One finding. `nodes` has the node at fault first; `buffer` and `route` are None where none matters."""
 
     location: Location
     code: str
@@ -89,7 +89,10 @@ class Diagnostic:
 
 
 class TopologyError(Exception):
-    """A topology cannot be used; `diagnostics` says why. A program that does not fit its executor is a `BindError`."""
+    """A topology cannot be used; `diagnostics` says why.
+
+    A program that does not fit its executor is a `BindError`.
+    """
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)

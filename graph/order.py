@@ -1,8 +1,8 @@
 """The marked graph of a topology: which firings wait for which, and what that orders.
 
-A node is a transition, a wait is an arc with tokens. With D(a, b) the least number of tokens over all paths of
-arcs from a to b, and no arc negative, a on step k is through before b on step k + j starts, for every k,
-exactly when D(a, b) <= j + lag(b) - lag(a).
+A node is a transition, a wait is an arc with tokens. With D(a, b) the least number of tokens over all paths
+from a to b, and no arc negative, a on step k is through before b on step k + j starts, for every k, exactly
+when D(a, b) <= j + lag(b) - lag(a).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MarkedGraph:
     lag: Mapping[str, int]
     lane: Mapping[str, str]
     _distances: dict[str, Mapping[str, int]] = field(default_factory=dict, repr=False, compare=False)
-    _graph: list[nx.DiGraph] = field(default_factory=list, repr=False, compare=False)
+    _graph: list[nx.DiGraph[str]] = field(default_factory=list, repr=False, compare=False)
     _next: dict[str, list[tuple[str, int]]] = field(default_factory=dict, repr=False, compare=False)
 
     def distance(self, source: str, target: str) -> float:
@@ -72,10 +72,10 @@ class MarkedGraph:
         """Whether `first` on step k is through before `second` on step k + steps starts, for every k."""
         return self.distance(first, second) <= steps + self.lag[second] - self.lag[first]
 
-    def digraph(self) -> nx.DiGraph:
+    def digraph(self) -> nx.DiGraph[str]:
         """The arcs as a networkx graph: of parallel arcs the one with the fewest tokens."""
         if not self._graph:
-            graph = nx.DiGraph()
+            graph: nx.DiGraph[str] = nx.DiGraph()
             graph.add_nodes_from(self.lag)
             for arc in self.arcs:
                 known = graph.get_edge_data(arc.source, arc.target)

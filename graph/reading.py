@@ -284,7 +284,7 @@ def _shape_faults(
 ) -> Iterable[Diagnostic]:
     seen: set[tuple[Location, str]] = set()
     for fault in error.errors(include_url=False, include_context=False):
-        path = tuple(part for part in fault["loc"] if not (isinstance(part, str) and part.startswith("[")))
+        path = _path(fault["loc"])
         known = path
         while known and known not in places:
             known = known[:-1]
@@ -293,7 +293,15 @@ def _shape_faults(
         message, mend = _shape_message(fault, path, name)
         if (at, message) not in seen:
             seen.add((at, message))
-            yield Diagnostic(at, "LF002", message, mend)
+            not_a_type = path[:1] == ("types",) and len(path) > 1 and isinstance(fault["input"], str)
+            code = "LF005" if not_a_type and fault["type"] in ("value_error", "literal_error") else "LF002"
+            yield Diagnostic(at, code, message, mend)
+
+
+def _path(parts: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """Where a model's fault is, without what pydantic adds: `[key]`, and the kind of a type that it tried."""
+    path = tuple(part for part in parts if not (isinstance(part, str) and part.startswith("[")))
+    return (*path[:2], *path[3:]) if path[:1] == ("types",) and path[2:3] in (("word",), ("record",)) else path
 
 
 def _shape_message(fault: Any, path: tuple[int | str, ...], name: str) -> tuple[str, str]:

@@ -55,10 +55,8 @@ def _mapping(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    choices = schema.get(
-        "anyOf", [{key: value for key, value in schema.items() if key not in ("default", "description")}]
-    )
-    if {"type": "null"} in choices:
-        return schema
     outer = {key: value for key, value in schema.items() if key in ("default", "description")}
-    return {**outer, "anyOf": [*map(_mapping, choices), {"type": "null"}]}
+    inner = {key: value for key, value in schema.items() if key not in outer}
+    choices = inner.get("anyOf") or inner.get("oneOf") or [inner]
+    kept = [_mapping(choice) for choice in choices if choice != {"type": "null"}]
+    return {**outer, "anyOf": [*kept, {"type": "null"}]}

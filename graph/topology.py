@@ -10,7 +10,16 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PrivateAttr,
+    Tag,
+    WithJsonSchema,
+)
 
 from graph.diagnostics import Location
 
@@ -169,7 +178,10 @@ class Lane(_Part):
 
 
 RecordType = Mapping[Name, TensorText]
-TypeText = Literal["resource", "value"] | RecordType
+TypeText = Annotated[
+    Annotated[Literal["resource", "value"], Tag("word")] | Annotated[RecordType, Tag("record")],
+    Discriminator(lambda declared: "word" if isinstance(declared, str) else "record"),
+]
 
 
 class Topology(_Part):

@@ -20,8 +20,6 @@ MOST_WORK = 400_000
 MOST_FIRINGS = 60
 """Beyond this a schedule keeps only the firings that the clash itself needs."""
 
-Routes = Mapping[int, str]
-
 
 def schedule(topology: Topology, diagnostic: Diagnostic) -> tuple[Firing, ...]:
     """The first steps up to the fault, by start and lane; empty for a code that no schedule shows."""
@@ -97,7 +95,7 @@ class _Run:
 
     def _works(self, node: str, turn: int) -> int:
         """One unit of time, or none where the node is passed."""
-        return int(_step_route(self.topology, self.routes, node, turn - self.graph.lag[node]))
+        return int(_works_on(self.topology, self.routes, node, turn - self.graph.lag[node]))
 
     def _drawn(self) -> tuple[Firing, ...]:
         """All that starts before the clash is over; the late firing ends behind the rest."""
@@ -120,41 +118,52 @@ class _Run:
 
 
 def _stuck(topology: Topology, diagnostic: Diagnostic) -> tuple[Firing, ...]:
-    """How far the steps get before a deadlock: a node passed before step 0 counts as through.
+    """How far the steps get before a deadlock, where what is passed before step 0 holds nothing up.
 
     Lanes that the deadlock does not touch would go on; they are cut where the stuck nodes have had their turn.
     """
     graph = marked_graph(topology)
-    incoming = _incoming(graph)
-    route = _route_with(topology, diagnostic.nodes)
     turns = 3 + max(graph.lag.values(), default=0)
     if turns * len(graph.arcs) > MOST_WORK:
         return ()
-    ends: dict[tuple[str, int], int] = {}
-    starts: dict[tuple[str, int], int] = {}
-    waiting = [(node, turn) for turn in range(turns) for node in topology.nodes]
+    needs = _needs(topology, graph, turns)
+    routes = dict.fromkeys(range(turns), _route_with(topology, diagnostic.nodes))
+    starts: dict[tuple[str, int], float] = {}
+    ends: dict[tuple[str, int], float] = {}
+    waiting = list(needs)
     while True:
-        left: list[tuple[str, int]] = []
-        for node, turn in waiting:
-            if turn < graph.lag[node]:
-                ends[node, turn] = 0
-                continue
-            needs = [(arc.source, turn - arc.tokens) for arc in incoming[node] if arc.tokens <= turn]
-            if all(need in ends for need in needs):
-                starts[node, turn] = max((ends[need] for need in needs), default=0)
-                works = _step_route(topology, {}, node, turn - graph.lag[node], route)
-                ends[node, turn] = starts[node, turn] + works
-            else:
-                left.append((node, turn))
+        left = [firing for firing in waiting if not needs[firing] <= ends.keys()]
         if len(left) == len(waiting):
             break
-        waiting = left
+        for node, turn in waiting:
+            if needs[node, turn] <= ends.keys():
+                starts[node, turn] = max((ends[need] for need in needs[node, turn]), default=0)
+                works = _works_on(topology, routes, node, turn - graph.lag[node])
+                ends[node, turn] = starts[node, turn] + int(works)
+        waiting = [firing for firing in waiting if firing not in ends]
     firings = (
         Firing(node, turn - graph.lag[node], graph.lane[node], start, ends[node, turn])
         for (node, turn), start in starts.items()
         if ends[node, turn] > start
     )
     return tuple(sorted(firings, key=_reading_order(topology))[:MOST_FIRINGS])
+
+
+def _needs(topology: Topology, graph: MarkedGraph, turns: int) -> dict[tuple[str, int], set[tuple[str, int]]]:
+    """For each firing on a step that exists, those of such steps that it waits for itself, its lane's last included."""
+    found: dict[tuple[str, int], set[tuple[str, int]]] = {}
+    for lane in topology.lanes.values():
+        last: set[tuple[str, int]] = set()
+        for turn in range(turns):
+            for entry in lane.nodes:
+                if turn >= entry.lag:
+                    found[entry.node, turn] = last
+                    last = {(entry.node, turn)}
+    for arc in graph.arcs:
+        for turn in range(max(graph.lag[arc.target], arc.tokens + graph.lag[arc.source]), turns):
+            if arc.reason != "lane":
+                found[arc.target, turn] = found[arc.target, turn] | {(arc.source, turn - arc.tokens)}
+    return found
 
 
 def _incoming(graph: MarkedGraph) -> dict[str, list[Arc]]:
@@ -186,12 +195,10 @@ def _needed(incoming: Mapping[str, list[Arc]], targets: set[tuple[str, int]]) ->
     return found
 
 
-def _step_route(topology: Topology, routes: Routes, node: str, step: int, default: str | None = None) -> bool:
-    """Whether the node works on the step: it exists and takes a route with the node."""
-    if step < 0:
-        return False
+def _works_on(topology: Topology, routes: Mapping[int, str], node: str, step: int) -> bool:
+    """Whether the node works on the step: it exists and takes a route with the node; by default the first."""
     known = topology.steps_routes()
-    return node in known[routes.get(step) or default or next(iter(known))]
+    return step >= 0 and node in known[routes.get(step) or next(iter(known))]
 
 
 def _route_with(topology: Topology, nodes: tuple[str, ...]) -> str:

@@ -1,8 +1,9 @@
 """Writes the bundled checkpoint: `python -m deepseek.bundled.make [DIRECTORY]`.
 
-The network is tiny and random, but whole: sliding, CSA and HCA layers, routing by id and by score, four residual
-streams, a multi-token-prediction block. Sub-blocks write little enough to the streams that the embedding of the
-last token stays audible, so that drafts can be right; and enough that greedy output does not fall into a cycle.
+The network is tiny and random, but whole: sliding, CSA and HCA layers, routing by id and by score, four
+residual streams, a multi-token-prediction block. Sub-blocks write little enough to the streams that the
+embedding of the last token stays audible, so that drafts can be right; and enough that greedy output does not
+fall into a cycle.
 """
 
 import json
@@ -93,7 +94,7 @@ QUIET = 0.2
 
 
 def main(arguments: list[str]) -> None:
-    """Write config.json, tokenizer_config.json and model.safetensors to a directory, by default this package's."""
+    """Write config.json, tokenizer_config.json and model.safetensors to a directory, by default this one."""
     directory = Path(arguments[0]) if arguments else PATH
     directory.mkdir(parents=True, exist_ok=True)
     for name, content in (("config.json", CONFIG), ("tokenizer_config.json", TOKENIZER)):
@@ -112,7 +113,9 @@ def tensors(config: ModelConfig) -> dict[str, Array]:
     return stored | _prediction(random, config, stored)
 
 
-def _prediction(random: np.random.RandomState, config: ModelConfig, main: dict[str, Array]) -> dict[str, Array]:
+def _prediction(
+    random: np.random.RandomState, config: ModelConfig, main: dict[str, Array]
+) -> dict[str, Array]:
     """The prediction block; it drafts well because it ends like the main model and writes little before."""
     layer = config.layers[0].model_copy(update={"hash_routed": False})
     stored: dict[str, Array] = {}

@@ -14,11 +14,30 @@ from deepseek.config import ModelConfig, Yarn
 T = TypeVar("T")
 
 _SAME_IN_BOTH = (
-    "vocab_size hidden_size num_attention_heads head_dim q_lora_rank o_groups o_lora_rank sliding_window "
-    "index_n_heads index_head_dim index_topk n_routed_experts num_experts_per_tok n_shared_experts "
-    "moe_intermediate_size routed_scaling_factor swiglu_limit hc_mult hc_sinkhorn_iters hc_eps rms_norm_eps "
-    "max_position_embeddings bos_token_id"
-).split()
+    "vocab_size",
+    "hidden_size",
+    "num_attention_heads",
+    "head_dim",
+    "q_lora_rank",
+    "o_groups",
+    "o_lora_rank",
+    "sliding_window",
+    "index_n_heads",
+    "index_head_dim",
+    "index_topk",
+    "n_routed_experts",
+    "num_experts_per_tok",
+    "n_shared_experts",
+    "moe_intermediate_size",
+    "routed_scaling_factor",
+    "swiglu_limit",
+    "hc_mult",
+    "hc_sinkhorn_iters",
+    "hc_eps",
+    "rms_norm_eps",
+    "max_position_embeddings",
+    "bos_token_id",
+)
 
 _ONLY = {
     "model_type": "deepseek_v4",
@@ -58,12 +77,12 @@ def read_config(directory: Path, headers: dict[str, TensorHeader] | None = None)
 
     Args:
         directory: the checkpoint.
-        headers: its tensors where they are at hand. The released form does not say which compressed layers are
-            CSA; the tensors do. Without them, rate 4 is CSA and any other rate HCA, as in DeepSeek's own code.
+        headers: its tensors where they are at hand. The released form does not say which compressed layers
+            are CSA; the tensors do. Without them, rate 4 is CSA and any other HCA, as in DeepSeek's own code.
 
     Raises:
-        CheckpointError: the file is missing, not JSON, incomplete, inconsistent, or asks for something else than
-            DeepSeek-V4 as published.
+        CheckpointError: the file is missing, not JSON, incomplete, inconsistent, or asks for something else
+            than DeepSeek-V4 as published.
     """
     fields = _read_fields(directory / "config.json")
     for name, value in _ONLY.items():
@@ -77,12 +96,16 @@ def read_config(directory: Path, headers: dict[str, TensorHeader] | None = None)
             **_rope(fields),
             eos_token_ids=tuple(eos) if isinstance(eos, list) else (eos,),
             num_nextn_predict_layers=fields.values.get("num_nextn_predict_layers") or 0,
-            layers=transformers_layers(fields) if "layer_types" in fields else released_layers(fields, headers),
+            layers=transformers_layers(fields)
+            if "layer_types" in fields
+            else released_layers(fields, headers),
         )
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise fields.error(f"{where}: {first['msg']}".removeprefix(": ")) from error
+    except (TypeError, AttributeError, ValueError) as error:
+        raise fields.error(f"is not of the expected form ({error})") from error
 
 
 def _read_fields(path: Path) -> Fields:
@@ -104,7 +127,9 @@ def _rope(fields: Fields) -> dict[str, Any]:
     nested = fields.values.get("rope_parameters") or {}
     main, compress = nested.get("main") or {}, nested.get("compress") or {}
     if main.get("rope_type", "default") != "default":
-        raise fields.error(f"rope_parameters.main has rope_type {main['rope_type']!r}", "Only default is supported")
+        raise fields.error(
+            f"rope_parameters.main has rope_type {main['rope_type']!r}", "Only default is supported"
+        )
     scaling = compress or fields.values.get("rope_scaling") or {}
     return {
         "qk_rope_head_dim": _rope_dim(fields, compress),
@@ -118,7 +143,7 @@ def _rope_dim(fields: Fields, compress: dict[str, Any]) -> int:
     if "qk_rope_head_dim" in fields:
         return int(fields["qk_rope_head_dim"])
     part = compress.get("partial_rotary_factor") or fields["partial_rotary_factor"]
-    size = part * fields["head_dim"]
+    size = float(part) * int(fields["head_dim"])
     if abs(size - round(size)) > 1e-6 * fields["head_dim"]:
         raise fields.error(f"partial_rotary_factor {part} times head_dim {fields['head_dim']} is not whole")
     return round(size)
@@ -129,7 +154,9 @@ def _yarn(fields: Fields, scaling: dict[str, Any]) -> Yarn | None:
     if kind == "default":
         return None
     if kind != "yarn":
-        raise fields.error(f"the compressed layers' rope has type {kind!r}", "Only default and yarn are supported")
+        raise fields.error(
+            f"the compressed layers' rope has type {kind!r}", "Only default and yarn are supported"
+        )
     if (scaling.get("attention_factor") or 1.0) != 1.0:
         raise fields.error(f"attention_factor is {scaling['attention_factor']}", "Only 1.0 is supported")
     known = {name: scaling[name] for name in Yarn.model_fields if scaling.get(name) is not None}

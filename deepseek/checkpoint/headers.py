@@ -31,7 +31,9 @@ def read_headers(directory: Path) -> dict[str, TensorHeader]:
     if not index.exists():
         if not (directory / SINGLE).exists():
             raise CheckpointError(
-                directory, f"holds neither {SINGLE} nor {INDEX}", "Point at a checkpoint in the Hugging Face layout"
+                directory,
+                f"holds neither {SINGLE} nor {INDEX}",
+                "Point at a checkpoint in the Hugging Face layout",
             )
         return _read_file(directory / SINGLE)
     places = _read_index(index)
@@ -42,7 +44,9 @@ def read_headers(directory: Path) -> dict[str, TensorHeader]:
         headers |= _read_file(directory / shard)
     for name, shard in places.items():
         if name not in headers:
-            raise CheckpointError(directory / shard, f"lacks tensor {name}, which {INDEX} places there", _FETCH)
+            raise CheckpointError(
+                directory / shard, f"lacks tensor {name}, which {INDEX} places there", _FETCH
+            )
     return headers
 
 

@@ -25,7 +25,7 @@ def transformers_layers(fields: "Fields") -> tuple[LayerConfig, ...]:
 
 
 def released_layers(fields: "Fields", headers: dict[str, TensorHeader] | None) -> tuple[LayerConfig, ...]:
-    """Layers from compress_ratios, whose last entries are the multi-token-prediction blocks', and num_hash_layers."""
+    """Layers from num_hash_layers and compress_ratios, which ends with the prediction blocks' entries."""
     count, ratios = fields["num_hidden_layers"], fields["compress_ratios"]
     predicting = fields.values.get("num_nextn_predict_layers") or 0
     if len(ratios) not in (count, count + predicting):
@@ -46,7 +46,7 @@ def released_layers(fields: "Fields", headers: dict[str, TensorHeader] | None) -
     return tuple(layers)
 
 
-def _kind(fields: "Fields", name: object) -> AttentionKind:
+def _kind(fields: "Fields", name: str) -> AttentionKind:
     try:
         return AttentionKind(name)
     except ValueError:

@@ -38,8 +38,8 @@ def load_model(
         device: where the weights go.
 
     Raises:
-        CheckpointError: the checkpoint is missing, broken, of another architecture or quantised, or it does not
-            fit into memory together with the state of `capacity` requests. The latter is checked before loading.
+        CheckpointError: the checkpoint is missing, broken, of another architecture or quantised, or it does
+            not fit into memory together with the state of `capacity` requests; checked before loading.
     """
     directory, device = Path(path), torch.device(device)
     headers = read_headers(directory)
@@ -55,7 +55,9 @@ def load_model(
     return model.eval()
 
 
-def _fill(parameters: Mapping[str, Tensor], plan: Mapping[str, Source], headers: Mapping[str, TensorHeader]) -> None:
+def _fill(
+    parameters: Mapping[str, Tensor], plan: Mapping[str, Source], headers: Mapping[str, TensorHeader]
+) -> None:
     with ExitStack() as stack:
         files = {}
         for file in {header.file for header in headers.values()}:
@@ -74,9 +76,12 @@ def _fill(parameters: Mapping[str, Tensor], plan: Mapping[str, Source], headers:
 
 def _check_expert_tables(model: Model, config: ModelConfig, directory: Path) -> None:
     for name, tensor in model.state_dict().items():
-        if name.endswith("tid2eid") and not (0 <= int(tensor.min()) and int(tensor.max()) < config.n_routed_experts):
-            raise CheckpointError(
-                directory,
-                f"{name} names expert {int(tensor.max())} or {int(tensor.min())} of {config.n_routed_experts}",
-                "The checkpoint is broken; fetch it again",
-            )
+        if not name.endswith("tid2eid"):
+            continue
+        for expert in (int(tensor.min()), int(tensor.max())):
+            if expert not in range(config.n_routed_experts):
+                raise CheckpointError(
+                    directory,
+                    f"{name} names expert {expert} of {config.n_routed_experts}",
+                    "The checkpoint is broken; fetch it again",
+                )

@@ -33,7 +33,9 @@ def memory_needs(
     """Bytes needed for weights and for the state of `capacity` requests of up to `context` tokens."""
     model = Model(config, dtype=dtype, device="meta")
     weights = sum(tensor.nbytes for tensor in model.parameters())
-    caches = cache_nbytes(config, capacity=capacity, context=context, rows_per_step=rows_per_step, dtype=dtype)
+    caches = cache_nbytes(
+        config, capacity=capacity, context=context, rows_per_step=rows_per_step, dtype=dtype
+    )
     return MemoryNeeds(weights, caches)
 
 
@@ -73,8 +75,7 @@ def _cgroup_room(root: Path) -> list[int]:
 
 
 def _size(count: int) -> str:
-    for unit in ("bytes", "KiB", "MiB"):
-        if count < 1024**2:
-            return f"{count} {unit}" if unit == "bytes" else f"{count / 1024:.1f} {unit}"
-        count //= 1024
-    return f"{count / 1024:.1f} GiB"
+    for unit, bytes_each in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
+        if count >= bytes_each:
+            return f"{count / bytes_each:.1f} {unit}"
+    return f"{count} bytes"

@@ -99,4 +99,3 @@ def is_prediction(name: str) -> bool:
 def is_derived(name: str) -> bool:
     """Whether a stored tensor only repeats what the configuration already says."""
     return name.endswith("inv_freq")
-

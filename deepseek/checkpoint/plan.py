@@ -43,7 +43,7 @@ def _refuse_quantised(headers: Mapping[str, TensorHeader]) -> None:
         if header.dtype in _QUANTISED:
             raise CheckpointError(
                 header.file,
-                f"tensor {name} is quantised ({header.dtype}), and quantised checkpoints are not supported yet",
+                f"tensor {name} is quantised ({header.dtype}); quantised checkpoints are not supported yet",
                 "Convert the checkpoint to float32 or bfloat16",
             )
 
@@ -54,7 +54,11 @@ def _choose(directory: Path, spellings: Sources, headers: Mapping[str, TensorHea
     for source in both:
         if all(name in headers for name in source.names):
             return source
-    nearer = spellings.transformers if "model.embed_tokens.weight" in headers else spellings.released
+    nearer = (
+        spellings.transformers
+        if any(name.startswith("model.layers.") for name in headers)
+        else spellings.released
+    )
     missing = [name for name in nearer.names if name not in headers]
     raise CheckpointError(
         directory, f"tensor {_some(missing)} is missing", "The checkpoint is incomplete; fetch it again"
@@ -77,7 +81,9 @@ def _check(source: Source, tensor: Tensor, headers: Mapping[str, TensorHeader]) 
             )
         if header.dtype not in allowed:
             raise CheckpointError(
-                header.file, f"tensor {name} has type {header.dtype}", f"Supported are {', '.join(sorted(allowed))}"
+                header.file,
+                f"tensor {name} has type {header.dtype}",
+                f"Supported are {', '.join(sorted(allowed))}",
             )
 
 

@@ -1,4 +1,4 @@
-"""Shared-KV attention over a sliding window and compressed entries, with attention sinks and grouped output."""
+"""Shared-KV attention over a sliding window and compressed entries, with sinks and grouped output."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from deepseek.config import AttentionKind, LayerConfig, ModelConfig
 from deepseek.model.compressor import Compressor
 from deepseek.model.indexer import Indexer
-from deepseek.model.primitives import Linear, RMSNorm, parameter, rms
+from deepseek.model.primitives import Linear, RMSNorm, parameter, rms, split
 from deepseek.model.rope import Rope, rotate
 from deepseek.model.step import Step, write
 from deepseek.state import LayerCache
@@ -50,7 +50,7 @@ class Attention(nn.Module):
         """Attend from x `[B, R, D]` (already normed) to the cached past and to x itself; update the cache."""
         cos, sin = (table.unsqueeze(2) for table in rope(step.t))
         low_rank = self.q_norm(self.wq_a(x))
-        query = rms(self.wq_b(low_rank).unflatten(-1, (self.heads, self.dim)), self.eps).to(x.dtype)
+        query = rms(split(self.wq_b(low_rank), self.heads, self.dim), self.eps).to(x.dtype)
         query = rotate(query, cos, sin)
         kv = rotate(self.kv_norm(self.wkv(x)), cos.squeeze(2), sin.squeeze(2))
         attended = [self._window(kv, step, cache), *self._compressed(x, low_rank, step, rope, cache)]
@@ -91,10 +91,11 @@ class Attention(nn.Module):
 
     def _project(self, output: Tensor) -> Tensor:
         """Heads `[B, R, heads, d]` through the grouped low-rank output projection to `[B, R, D]`."""
-        grouped = output.flatten(2).unflatten(-1, (self.groups, -1))
-        rank = self.wo_a.weight.unflatten(0, (self.groups, -1))
+        grouped = split(output.flatten(2), self.groups, -1)
+        rank = self.wo_a.weight.reshape(self.groups, -1, grouped.shape[-1])
         low = torch.einsum("brgi,goi->brgo", grouped, rank)
-        return self.wo_b(low.flatten(2))
+        projected: Tensor = self.wo_b(low.flatten(2))
+        return projected
 
 
 def attend(query: Tensor, attended: list[Keys], sink: Tensor) -> Tensor:
@@ -104,7 +105,8 @@ def attend(query: Tensor, attended: list[Keys], sink: Tensor) -> Tensor:
     """
     scale = query.shape[-1] ** -0.5
     scores = [
-        (_dots(query, part.keys) * scale).masked_fill(~part.visible.unsqueeze(2), -torch.inf) for part in attended
+        (_dots(query, part.keys) * scale).masked_fill(~part.visible.unsqueeze(2), -torch.inf)
+        for part in attended
     ]
     column = sink[:, None].expand(*query.shape[:3], 1)
     weights = torch.cat([*scores, column], -1).softmax(-1)
@@ -122,11 +124,11 @@ def _dots(query: Tensor, keys: Tensor) -> Tensor:
     """Query `[B, R, H, d]` times keys: `[B, R, H, K]` float32."""
     if keys.dim() == 4:
         return (query @ keys.mT).float()
-    return (query.flatten(1, 2) @ keys.mT).unflatten(1, query.shape[1:3]).float()
+    return (query.flatten(1, 2) @ keys.mT).reshape(*query.shape[:3], -1).float()
 
 
 def _mix(weights: Tensor, keys: Tensor) -> Tensor:
     """Weights `[B, R, H, K]` times keys: `[B, R, H, d]`."""
     if keys.dim() == 4:
         return weights @ keys
-    return (weights.flatten(1, 2) @ keys).unflatten(1, weights.shape[1:3])
+    return (weights.flatten(1, 2) @ keys).reshape(*weights.shape[:3], -1)

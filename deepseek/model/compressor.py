@@ -13,11 +13,17 @@ class Compressor(nn.Module):
     """Pools `rate` tokens (with `overlap`, also the `rate` before them) into an entry of `size` channels.
 
     Entry w is `norm(sum_j softmax_j(gate_j) * value_j)`, channel by channel, rotated at position `rate * w`.
-    With overlap the channels double: the first half (series a) serves the next window, the second (b) its own.
+    With overlap the channels double: the first half (series a) serves the next window, the second its own.
     """
 
     def __init__(
-        self, config: ModelConfig, size: int, rate: int, overlap: bool, dtype: torch.dtype, device: torch.device | str
+        self,
+        config: ModelConfig,
+        size: int,
+        rate: int,
+        overlap: bool,
+        dtype: torch.dtype,
+        device: torch.device | str,
     ) -> None:
         super().__init__()
         self.size, self.rate, self.overlap = size, rate, overlap
@@ -38,7 +44,9 @@ class Compressor(nn.Module):
         rows = torch.cat((raw[step.rows], new), 1)
         windows = step.windows(self.rate, entries.shape[1])
         pooled = self.norm(self._pool(rows, step, raw.shape[1], windows.index))
-        write(entries, windows.write_row, windows.write_slot, rotate(pooled, *rope(windows.index * self.rate)))
+        write(
+            entries, windows.write_row, windows.write_slot, rotate(pooled, *rope(windows.index * self.rate))
+        )
         ring = step.ring(raw.shape[1])
         write(raw, ring.write_row, ring.write_slot, new)
 

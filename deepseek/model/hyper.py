@@ -1,11 +1,14 @@
-"""Manifold-constrained hyper-connections (mHC): N residual streams mixed around every sub-block, in float32."""
+"""Manifold-constrained hyper-connections (mHC): N residual streams mixed around every sub-block.
+
+All arithmetic is float32, whatever the streams' type.
+"""
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from deepseek.config import ModelConfig
-from deepseek.model.primitives import parameter, rms
+from deepseek.model.primitives import parameter, rms, split
 
 
 class HyperConnection(nn.Module):
@@ -21,13 +24,13 @@ class HyperConnection(nn.Module):
         self.scale = parameter(3, dtype=torch.float32, device=device)
 
     def read(self, streams: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Streams `[B, R, N, D]` to the sub-block's input `[B, R, D]`, post `[B, R, N]` and comb `[B, R, N, N]`."""
+        """Streams `[B, R, N, D]` to a block's input `[B, R, D]`, post `[B, R, N]`, comb `[B, R, N, N]`."""
         n = self.n
         mixed = F.linear(rms(streams.flatten(-2), self.norm_eps), self.fn)
         base, scale = self.base, self.scale
         pre = torch.sigmoid(mixed[..., :n] * scale[0] + base[:n]) + self.eps
         post = 2 * torch.sigmoid(mixed[..., n : 2 * n] * scale[1] + base[n : 2 * n])
-        comb = (mixed[..., 2 * n :] * scale[2] + base[2 * n :]).unflatten(-1, (n, n))
+        comb = split(mixed[..., 2 * n :] * scale[2] + base[2 * n :], n, n)
         value = (pre.unsqueeze(-2) @ streams.float()).squeeze(-2)
         return value.to(streams.dtype), post, self._sinkhorn(comb)
 

@@ -5,15 +5,17 @@ from torch import Tensor, nn
 
 from deepseek.config import ModelConfig
 from deepseek.model.compressor import Compressor
-from deepseek.model.primitives import Linear
+from deepseek.model.primitives import Linear, split
 from deepseek.model.rope import Rope, rotate
 from deepseek.model.step import Step
 
 
 class Indexer(nn.Module):
-    """Scores entry w for query t as `sum_h weight[t,h] * relu(q[t,h] . key[w])` and keeps the best `index_topk`."""
+    """Scores entry w for query t as `sum_h weight[t,h] * relu(q[t,h] . key[w])`; keeps `index_topk`."""
 
-    def __init__(self, config: ModelConfig, rate: int, dtype: torch.dtype, device: torch.device | str) -> None:
+    def __init__(
+        self, config: ModelConfig, rate: int, dtype: torch.dtype, device: torch.device | str
+    ) -> None:
         super().__init__()
         self.heads, self.dim, self.topk = config.index_n_heads, config.index_head_dim, config.index_topk
         self.rate = rate
@@ -39,11 +41,11 @@ class Indexer(nn.Module):
         self.compressor(x, step, rope, raw, keys)
         entries = keys.shape[1]
         cos, sin = rope(step.t)
-        query = self.wq_b(low_rank).unflatten(-1, (self.heads, self.dim))
+        query = split(self.wq_b(low_rank), self.heads, self.dim)
         query = rotate(query, cos.unsqueeze(2), sin.unsqueeze(2))
         weight = self.weights_proj(x).float() * (self.heads * self.dim) ** -0.5
         dots = query.flatten(1, 2) @ keys[step.rows].mT
-        dots = dots.unflatten(1, (step.width, self.heads)).float().relu()
+        dots = dots.reshape(*query.shape[:3], entries).float().relu()
         score = (weight.unsqueeze(2) @ dots).squeeze(2)
         visible = step.entries_visible(self.rate, entries)
         score = score.masked_fill(~visible, -torch.inf)

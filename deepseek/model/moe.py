@@ -8,14 +8,15 @@ from deepseek.config import LayerConfig, ModelConfig
 from deepseek.model.primitives import Linear, parameter
 
 _DENSE_PRODUCTS = 1 << 22
-"""Multiplications up to which running all experts beats sorting tokens by expert (measured on one CPU core)."""
+"""Multiplications up to which running all experts beats sorting tokens by expert (measured on one core)."""
 
 
 class Router(nn.Module):
     """Chooses `num_experts_per_tok` experts per token and weighs them, in float32.
 
-    Scores are `sqrt(softplus(x @ weight^T))`. A score-routed layer takes the best of score + bias, a hash-routed
-    one looks the experts up by token id; the weights are the chosen scores without bias, normalised and scaled.
+    Scores are `sqrt(softplus(x @ weight^T))`. A score-routed layer takes the best of score + bias, a
+    hash-routed one looks the experts up by token id; the weights are the chosen scores without bias,
+    normalised and scaled.
     """
 
     def __init__(self, config: ModelConfig, hash_routed: bool, device: torch.device | str) -> None:
@@ -30,7 +31,8 @@ class Router(nn.Module):
     def forward(self, x: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Expert numbers and weights, `[n, picks]` each, of tokens x `[n, D]` with ids `[n]`."""
         scores = F.softplus(F.linear(x.float(), self.weight)).sqrt()
-        if self.tid2eid is not None:
+        if self.bias is None:
+            assert self.tid2eid is not None
             picks = self.tid2eid[ids]
         else:
             picks = (scores + self.bias).topk(self.picks, sorted=False).indices
@@ -53,7 +55,9 @@ class Experts(nn.Module):
 
     def forward(self, x: Tensor, picks: Tensor, weights: Tensor) -> Tensor:
         """Weighted sum over each token's picks; x `[n, D]`, picks and weights `[n, k]`; result float32."""
-        if self._groupable and x.shape[0] * self._row_products > _DENSE_PRODUCTS:
+        # torch 2.13 runs grouped products in float32 but cannot compile them ahead of time.
+        groupable = self._groupable and (x.dtype == torch.bfloat16 or not torch.compiler.is_compiling())
+        if groupable and x.shape[0] * self._row_products > _DENSE_PRODUCTS:
             return self._grouped(x, picks, weights)
         return self._dense(x, picks, weights)
 
@@ -71,7 +75,7 @@ class Experts(nn.Module):
         ends = counts.cumsum(0).to(torch.int32)
         inner = F.grouped_mm(x[order // picks.shape[1]], self.gate_up.mT, offs=ends)
         outer = F.grouped_mm(swiglu(inner, self.limit), self.down.mT, offs=ends)
-        back = outer[order.argsort()].float().unflatten(0, picks.shape)
+        back = outer[order.argsort()].float().reshape(*picks.shape, -1)
         return (back * weights.unsqueeze(-1)).sum(1)
 
 
@@ -87,7 +91,8 @@ class SharedExpert(nn.Module):
         self.w3 = Linear(hidden, inner, dtype, device)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.w2(swiglu(torch.cat((self.w1(x), self.w3(x)), -1), self.limit))
+        output: Tensor = self.w2(swiglu(torch.cat((self.w1(x), self.w3(x)), -1), self.limit))
+        return output
 
 
 class MoE(nn.Module):
@@ -105,11 +110,11 @@ class MoE(nn.Module):
         """x `[B, R, D]`, ids `[B, R]` to `[B, R, D]`."""
         flat = x.flatten(0, 1)
         picks, weights = self.router(flat, ids.flatten())
-        routed = self.experts(flat, picks, weights)
-        return (routed + self.shared(flat).float()).to(x.dtype).unflatten(0, ids.shape)
+        output: Tensor = self.experts(flat, picks, weights) + self.shared(flat).float()
+        return output.to(x.dtype).reshape(x.shape)
 
 
 def swiglu(gate_up: Tensor, limit: float) -> Tensor:
-    """`silu(min(gate, limit)) * clamp(up, -limit, limit)` of the halves of the last axis; the gate has no floor."""
+    """`silu(min(gate, limit)) * clamp(up, -limit, limit)` of the last axis' halves; gate has no floor."""
     gate, up = gate_up.chunk(2, -1)
     return F.silu(gate.clamp(max=limit)) * up.clamp(-limit, limit)

@@ -22,8 +22,8 @@ class Model(nn.Module):
 
     Routers, hyper-connections, compressors, sinks and softmaxes stay float32 whatever `dtype` is.
 
-    On CPU a matrix product takes another kernel below four rows, so its last bits depend on the batch; pad decode
-    batches to at least four requests where runs with different batches must agree bit for bit.
+    On CPU a matrix product takes another kernel below four rows, so its last bits depend on the batch; pad
+    decode batches to at least four requests where runs with different batches must agree bit for bit.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Model(nn.Module):
             caches: the state; a request may not grow past `caches.context`.
         """
         step = Step(positions, rows, length, ids.shape[1], caches.scrap)
-        streams = self.embed(ids).unsqueeze(2).expand(-1, -1, self.config.hc_mult, -1)
+        streams: Tensor = self.embed(ids).unsqueeze(2).expand(-1, -1, self.config.hc_mult, -1)
         for layer, spec, cache in zip(self.layers, self.config.layers, caches.layers, strict=True):
             rope = self.rope if spec.kind is AttentionKind.SLIDING else self.compress_rope
             streams = layer(streams, ids, step, rope, cache)

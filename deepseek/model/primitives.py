@@ -1,4 +1,4 @@
-"""Bias-free linear maps and root-mean-square norms, allocated but not initialised: weights come from a checkpoint."""
+"""Bias-free linear maps and root-mean-square norms, allocated but not initialised."""
 
 import torch
 from torch import Tensor, nn
@@ -8,6 +8,11 @@ from torch.nn import functional as F
 def parameter(*shape: int, dtype: torch.dtype, device: torch.device | str) -> nn.Parameter:
     """An uninitialised, frozen parameter."""
     return nn.Parameter(torch.empty(*shape, dtype=dtype, device=device), requires_grad=False)
+
+
+def split(x: Tensor, *sizes: int) -> Tensor:
+    """x with its last axis split into axes of these sizes."""
+    return x.reshape(*x.shape[:-1], *sizes)
 
 
 def rms(x: Tensor, eps: float) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from deepseek.config import Yarn
+from deepseek.model.primitives import split
 
 
 class Rope(nn.Module):
@@ -48,7 +49,7 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     `cos` and `sin` broadcast against `x[..., : dim/2]`; pass `-sin` to turn back.
     """
     dim = 2 * cos.shape[-1]
-    plain, turned = x[..., :-dim], x[..., -dim:].float().unflatten(-1, (-1, 2))
+    plain, turned = x[..., :-dim], split(x[..., -dim:].float(), dim // 2, 2)
     a, b = turned[..., 0], turned[..., 1]
     turned = torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)
     return torch.cat((plain, turned.to(x.dtype)), -1)

@@ -1,7 +1,7 @@
 """Where each row of a forward pass stands, and which cache slots it reads and writes.
 
-Everything follows from tensors of fixed shape: no value is read back, so a pass can be compiled ahead of time.
-What several layers share is computed once per pass.
+Everything follows from tensors of fixed shape: no value is read back, so a pass can be compiled ahead of
+time. What several layers share is computed once per pass.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor
+
+from deepseek.model.primitives import split
 
 T = TypeVar("T")
 
@@ -128,7 +130,7 @@ class Step:
         first = (self.start // rate - back) * rate
         q = first + torch.arange(count * rate, device=self.t.device)
         new = (q - self.start).clamp(max=self.width - 1) + size
-        return torch.where(q < self.start, q % size, new).unflatten(1, (count, rate))
+        return split(torch.where(q < self.start, q % size, new), count, rate)
 
 
 def write(cache: Tensor, row: Tensor, slot: Tensor, values: Tensor) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 GROUP = "laneflow.commands"
 BUILT_IN = {
     "validate": "graph.cli.validate:VALIDATE",
-    "list": "graph.cli.list:LIST",
+    "list": "graph.cli.listing:LIST",
     "explain": "graph.cli.explain:EXPLAIN",
     "schema": "graph.cli.schema:SCHEMA",
 }

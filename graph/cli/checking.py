@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from graph.cli.failure import internal_error
 from graph.cli.sources import STDIN_FILE, Sources
 from graph.cli.targets import STDIN, shown
 from graph.diagnostics import Diagnostic, TopologyError
+from graph.explain import explained
 from graph.node import Executor
 from graph.reading import fallback_of
 from graph.render.outcome import Outcome
@@ -25,28 +26,26 @@ class Check:
     overrides: Sequence[str] = ()
     executor: Executor | None = None
 
-    def outcome(self, target: str) -> Outcome:
-        """What the check of a target comes to; an exception becomes the outcome's `crash`."""
+    def outcomes(self, target: str) -> Iterator[Outcome]:
+        """What the check of a target comes to, and of the fallback where that is what the executor would run."""
         file = STDIN_FILE if target == STDIN else shown(target)
         try:
-            return self._outcome(target, file)
+            yield from self._outcomes(self.sources.load(target, self.overrides), file)
         except TopologyError as error:
-            return Outcome(file, _shown(error.diagnostics))
+            yield Outcome(file, _shown(error.diagnostics))
         except Exception as error:
-            return Outcome(file, crash=internal_error(error))
+            yield Outcome(file, crash=internal_error(error))
 
-    def _outcome(self, target: str, file: str) -> Outcome:
-        topology = self.sources.load(target, self.overrides)
-        found = diagnose(topology)
-        if self.executor is None:
-            return Outcome(file, _shown(found), topology)
-        running = _running(topology, self.executor)
-        found += check_fit(running, self.executor)
-        if running is topology:
-            return Outcome(file, _shown(found), topology)
-        lacking = ", ".join(missing_capabilities(topology, self.executor))
-        note = f"runs `{running.topology}` instead: the executor lacks {lacking}"
-        return Outcome(file, _shown([*found, *diagnose(running)]), topology, note=note)
+    def _outcomes(self, topology: Topology, file: str) -> Iterator[Outcome]:
+        found = explained(topology, diagnose(topology))
+        running = topology if self.executor is None else _running(topology, self.executor)
+        if running is not topology:
+            note = f"this executor runs `{running.topology}` instead"
+            yield Outcome(file, _shown(found), topology, note=note)
+            file, found = shown(running.place().file), explained(running, diagnose(running))
+        if self.executor is not None:
+            found += check_fit(running, self.executor)
+        yield Outcome(file, _shown(found), running)
 
 
 def _running(topology: Topology, executor: Executor) -> Topology:

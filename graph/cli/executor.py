@@ -13,8 +13,8 @@ from graph.node import Executor
 def named_executor(reference: str) -> Executor:
     """What the callable returns; raises `UsageError` where it cannot be had. This runs the user's own code.
 
-    The working directory is searched as well, last: the module beside the user is found, and no stray file there
-    takes the place of an installed one.
+    The working directory is searched as well, last: the module beside the user is found, and no stray file
+    there takes the place of an installed one.
     """
     folder = str(Path.cwd())
     if folder not in sys.path:

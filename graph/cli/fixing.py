@@ -9,7 +9,6 @@ from graph.cli.targets import STDIN, shown
 from graph.diagnostics import TopologyError
 from graph.mend import Mend, mended
 from graph.reading import shipped
-from graph.rules import findings
 from graph.splice import SpliceError, diff, splice
 
 
@@ -43,7 +42,7 @@ def _mended(sources: Sources, target: str) -> tuple[tuple[Mend, ...], str]:
         text = sources.text(target)
     except TopologyError:  # the check that follows reports it
         return (), ""
-    _, steps = mended(topology, findings(topology))
+    _, steps = mended(topology)
     try:
         return steps, splice(text, _name(target), [edit for step in steps for edit in step.edits])
     except SpliceError as error:

@@ -22,7 +22,7 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def expand(targets: Iterable[str]) -> list[str]:
-    """Files, each once, in the order given; `-` stays. Raises a `UsageError` that names all that are nothing."""
+    """Files, each once, in the order given; `-` stays. Raises `UsageError` with all that are nothing."""
     found: dict[str, str] = {}
     missing: list[str] = []
     for target in targets:

@@ -63,7 +63,9 @@ class Validate:
         check = Check(sources, overrides, _executor(args.bind) if args.bind else None)
         if args.fix or args.diff:
             _change(sources, files, args)
-        outcomes = [_narrowed(check.outcome(file), selection, args.strict) for file in files]
+        outcomes = [
+            _narrowed(outcome, selection, args.strict) for file in files for outcome in check.outcomes(file)
+        ]
         if args.format == "text":
             _report(outcomes, sources)
         elif document := DOCUMENTS[args.format](outcomes):

@@ -14,8 +14,8 @@ class Outcome:
     """One target's result.
 
     `topology` is None where the file could not be read as one. `crash` is the account of an internal error,
-    which leaves it undecided; `note` is something else to know. With `strict`, warnings fail too; advice never
-    does. `partial` says that some codes were left out by choice.
+    which leaves it undecided; `note` is something else to know. With `strict`, warnings fail too; advice
+    never does. `partial` says that some codes were left out by choice.
     """
 
     file: str

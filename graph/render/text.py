@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from graph.diagnostics import Diagnostic
+from graph.render.chart import chart, slot_notes
 from graph.render.outcome import Outcome
 from graph.topology import Topology
 
@@ -46,8 +47,6 @@ def _diagnostic(diagnostic: Diagnostic, topology: Topology | None, lines: Lines,
     if 0 < line <= len(source):
         parts.append(_excerpt(source[line - 1], line, column, colour))
     if diagnostic.schedule:
-        from graph.render.chart import chart, slot_notes
-
         notes = slot_notes(topology, diagnostic) if topology else ()
         parts += [f"  {printable(row)}" for row in chart(diagnostic.schedule, notes)]
     if diagnostic.help:

@@ -1,1 +1,1 @@
-"""The rules of the language, one module per family: each is a pure function from a topology to diagnostics."""
+"""The rules of the language, a module a family: pure functions from a topology to diagnostics."""

@@ -1,7 +1,7 @@
 """Who owns and who holds each slot, route by route.
 
-Ownership moves along `carries` from the acquirer; `lends` gives a slot to use. A node that the route leaves out hands
-on what it is given, unless its giver also carries to a node of that route.
+Ownership moves along `carries` from the acquirer; `lends` gives a slot to use. A node that the route leaves
+out hands on what it is given, unless its giver also carries to a node of that route.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def custody(facts: Facts) -> Mapping[str, Mapping[str, Custody]]:
     lent: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for key, edge in facts.topology.edges.items():
         if key.back == 0:
-            for buffer in edge.carries:
-                carried[buffer][key.producer].append(key.consumer)
-            for buffer in edge.lends:
-                lent[buffer][key.producer].append(key.consumer)
+            for name in edge.carries:
+                carried[name][key.producer].append(key.consumer)
+            for name in edge.lends:
+                lent[name][key.producer].append(key.consumer)
     found: dict[str, dict[str, Custody]] = {}
     for name, buffer in facts.topology.buffers.items():
         if not buffer.persistent:
@@ -48,7 +48,10 @@ def custody(facts: Facts) -> Mapping[str, Mapping[str, Custody]]:
 
 
 def _custody(
-    takers: Iterable[str], route: frozenset[str], carried: Mapping[str, list[str]], lent: Mapping[str, list[str]]
+    takers: Iterable[str],
+    route: frozenset[str],
+    carried: Mapping[str, list[str]],
+    lent: Mapping[str, list[str]],
 ) -> Custody:
     def carries(node: str) -> list[str]:
         targets = carried.get(node, [])

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import networkx as nx
 
 
-def components(graph: nx.DiGraph) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """For each strongly connected part that has a cycle: a shortest cycle in arc order, and the part's other nodes.
+def components(graph: nx.DiGraph[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """For each strongly connected part with a cycle: a shortest one in arc order, and the part's other nodes.
 
     Deterministic: nodes count in the order in which they were added to the graph.
     """
@@ -23,7 +23,7 @@ def components(graph: nx.DiGraph) -> Iterator[tuple[tuple[str, ...], tuple[str, 
             yield cycle, tuple(node for node in part if node not in cycle)
 
 
-def _shortest(graph: nx.DiGraph, start: str, inside: set[str]) -> tuple[str, ...]:
+def _shortest(graph: nx.DiGraph[str], start: str, inside: set[str]) -> tuple[str, ...]:
     """A shortest cycle through `start`, which comes first; empty where there is none."""
     back: dict[str, str] = {}
     queue = deque((start,))

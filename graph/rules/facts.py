@@ -1,4 +1,4 @@
-"""What the rules ask of a topology again and again: who works in which route, who touches which field of which slot."""
+"""What the rules ask of a topology again and again: who works in which route, who touches which field."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ class Facts:
 def facts(topology: Topology) -> Facts:
     """The facts of a topology without LF001-LF005 faults."""
     routes = {name: frozenset(nodes) for name, nodes in topology.steps_routes().items()}
-    working = {node: tuple(route for route, members in routes.items() if node in members) for node in topology.nodes}
+    working = {
+        node: tuple(route for route, members in routes.items() if node in members) for node in topology.nodes
+    }
     found: dict[str, list[Access]] = {buffer: [] for buffer in topology.buffers}
     for name, node in topology.nodes.items():
         if working[name]:
@@ -78,7 +80,9 @@ def _accesses(topology: Topology, name: str, node: Node) -> Iterator[tuple[str, 
     touched = dict.fromkeys((use.buffer, use.back) for use in (*node.reads, *node.writes))
     for buffer, back in touched:
         reads, writes = (
-            frozenset().union(*(fields_of(topology, use) for use in uses if (use.buffer, use.back) == (buffer, back)))
+            frozenset().union(
+                *(fields_of(topology, use) for use in uses if (use.buffer, use.back) == (buffer, back))
+            )
             for uses in (node.reads, node.writes)
         )
         yield buffer, Access(name, back, reads, writes)
@@ -96,6 +100,6 @@ def path_of(topology: Topology, access: Access, buffer: str, fields: frozenset[s
 
 
 def spelt(buffer: str, fields: frozenset[str], covered: int) -> str:
-    """A buffer with the one field concerned, or alone where `fields` are all the `covered` ones or several."""
+    """A buffer, with the field concerned where that is one of several that the buffer has."""
     name = next(iter(fields)) if len(fields) == 1 and covered > 1 else ""
     return f"`{buffer}.{name}`" if name else f"`{buffer}`"

@@ -1,7 +1,7 @@
 """LF501-LF503: whether an executor fits a topology.
 
-A file's promises must be kept by the implementation (what a node writes, gives and emits), since the proof rests
-on them; and what the implementation needs must be allowed by the file, which may allow more reads.
+A file's promises must be kept by the implementation (what a node writes, gives and emits), since the proof
+rests on them; and what the implementation needs must be allowed by the file, which may allow more reads.
 """
 
 from __future__ import annotations

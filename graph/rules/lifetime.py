@@ -1,37 +1,49 @@
-"""LF204-LF206: a slot is used between its acquirer and its release, and conflicting uses of it are ordered."""
+"""LF204-LF206: a slot is used between acquirer and release, and conflicting uses of it are ordered."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import combinations
 
 from graph.diagnostics import Clash, Diagnostic, Moment
 from graph.order import MarkedGraph
 from graph.rules.facts import Access, Facts, path_of, spelt
 
-ALL = frozenset[str]()
-
 
 def lifetime(facts: Facts, graph: MarkedGraph, broken: Collection[str]) -> Iterator[Diagnostic]:
     """The faults of every slot's life; `broken` are the buffers with LF201."""
     for name, buffer in facts.topology.buffers.items():
         if not buffer.persistent and name not in broken:
-            for access in facts.accesses[name]:
-                yield from _too_early(facts, graph, name, access)
-                yield from _too_late(facts, graph, name, access)
-            for pair in combinations(facts.accesses[name], 2):
-                yield from _unordered(facts, graph, name, *pair)
+            yield from _once(_faults(facts, graph, name))
+
+
+def _faults(facts: Facts, graph: MarkedGraph, buffer: str) -> Iterator[Diagnostic]:
+    for access in facts.accesses[buffer]:
+        yield from _too_early(facts, graph, buffer, access)
+        yield from _too_late(facts, graph, buffer, access)
+    for pair in combinations(facts.accesses[buffer], 2):
+        yield from _unordered(facts, graph, buffer, *pair)
+
+
+def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Of several faults of one user, or of one pair of nodes, the first."""
+    told: set[tuple[str, frozenset[str]]] = set()
+    for one in found:
+        key = (one.code, frozenset(one.nodes if one.code == "LF206" else one.nodes[:1]))
+        if key not in told:
+            told.add(key)
+            yield one
 
 
 def meetings(facts: Facts, node: str, back: int, other: str) -> Iterator[tuple[str, str]]:
-    """The routes in which `node` can work `back` steps after `other`: one route for both where the step is the same."""
+    """The routes in which `node` can work `back` steps after `other`; within a step they share one."""
     for route in facts.working[other]:
         for later in facts.working[node] if back else ((route,) if route in facts.working[node] else ()):
             yield later, route
 
 
 def _too_early(facts: Facts, graph: MarkedGraph, buffer: str, access: Access) -> Iterator[Diagnostic]:
-    """LF204: one diagnostic a user and buffer is left by `once`."""
+    """LF204."""
     for taker in facts.topology.acquirers(buffer):
         routes = next(meetings(facts, access.node, access.back, taker), None)
         if routes is None or taker == access.node or graph.before(taker, access.node, access.back):
@@ -41,7 +53,8 @@ def _too_early(facts: Facts, graph: MarkedGraph, buffer: str, access: Access) ->
         yield Diagnostic(
             facts.topology.place(*path_of(facts.topology, access, buffer, access.writes or access.reads)),
             "LF204",
-            f"`{access.node}` of step {access.back} {verb} `{buffer}` slot 0 before `{taker}` of step 0 has acquired it",
+            f"`{access.node}` of step {access.back} {verb} `{buffer}` slot 0 "
+            f"before `{taker}` of step 0 has acquired it",
             f"let `{access.node}` wait for `{taker}`",
             nodes=(access.node, taker),
             buffer=buffer,
@@ -74,7 +87,9 @@ def _too_late(facts: Facts, graph: MarkedGraph, buffer: str, access: Access) -> 
         )
 
 
-def _unordered(facts: Facts, graph: MarkedGraph, buffer: str, one: Access, two: Access) -> Iterator[Diagnostic]:
+def _unordered(
+    facts: Facts, graph: MarkedGraph, buffer: str, one: Access, two: Access
+) -> Iterator[Diagnostic]:
     """LF206."""
     fields = one.clashes(two)
     early, late = (one, two) if one.back <= two.back else (two, one)

@@ -1,4 +1,4 @@
-"""LF201-LF203: a slot is acquired and released once, used by its holders, and handed on to the node that releases it."""
+"""LF201-LF203: a slot is acquired and released once, used by its holders, and released by its last owner."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ def _miscount(facts: Facts, buffer: str, route: str) -> Diagnostic | None:
         return None
     where = f" in route `{route}`" if facts.named(route) else ""
     if not takers:
-        what = f"`{buffer}` is {'used' if users else 'released'} by `{(users or givers)[0]}` and acquired by no node{where}"
+        verb = "used" if users else "released"
+        what = f"`{buffer}` is {verb} by `{(users or givers)[0]}` and acquired by no node{where}"
         mend = f"let the first node that uses `{buffer}` acquire it"
     elif not givers:
         what = f"`{takers[0]}` acquires `{buffer}` and no node releases it{where}"
         mend = f"let a release node{where} release `{buffer}`"
     else:
         twice, verb = (takers, "acquired") if len(takers) > 1 else (givers, "released")
-        what = f"`{buffer}` is {verb} {len(twice)} times{where}: by {' and '.join(f'`{node}`' for node in twice)}"
+        named = " and ".join(f"`{node}`" for node in twice)
+        what = f"`{buffer}` is {verb} {len(twice)} times{where}: by {named}"
         mend = f"let one node{where} do it, once"
     return Diagnostic(
         facts.topology.place("buffers", buffer),
@@ -106,9 +108,17 @@ def _needs(facts: Facts, buffer: str, route: str, way: Custody) -> Iterator[tupl
     for key, edge in topology.edges.items():
         if key.producer in facts.routes[route]:
             if buffer in edge.carries and key.producer not in (way.holders if key.back else way.owners):
-                yield key.producer, f"carries `{buffer}`", ("edges", str(key), "carries", edge.carries.index(buffer))
+                yield (
+                    key.producer,
+                    f"carries `{buffer}`",
+                    ("edges", str(key), "carries", edge.carries.index(buffer)),
+                )
             if buffer in edge.lends and key.producer not in way.holders:
-                yield key.producer, f"lends `{buffer}`", ("edges", str(key), "lends", edge.lends.index(buffer))
+                yield (
+                    key.producer,
+                    f"lends `{buffer}`",
+                    ("edges", str(key), "lends", edge.lends.index(buffer)),
+                )
 
 
 def _lent_across(facts: Facts, buffer: str, node: str, back: int, way: Custody) -> bool:

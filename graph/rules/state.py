@@ -1,4 +1,4 @@
-"""LF207 and LF209: persistent buffers, used in order at every distance, and request rows with their generation."""
+"""LF207 and LF209: persistent buffers are used in order at every distance, request rows with a generation."""
 
 from __future__ import annotations
 
@@ -18,22 +18,26 @@ def races(facts: Facts, graph: MarkedGraph) -> Iterator[Diagnostic]:
         if buffer.persistent:
             for one, two in combinations(facts.accesses[name], 2):
                 fields = one.clashes(two)
-                steps = clash_distance(graph, one.node, two.node, facts.shared(one.node, two.node) is not None)
+                steps = clash_distance(
+                    graph, one.node, two.node, facts.shared(one.node, two.node) is not None
+                )
                 if fields and steps is not None:
-                    yield _race(facts, name, fields, *((one, two, steps) if steps >= 0 else (two, one, -steps)))
+                    yield _race(
+                        facts, name, fields, *((one, two, steps) if steps >= 0 else (two, one, -steps))
+                    )
 
 
 def clash_distance(graph: MarkedGraph, first: str, second: str, same_step: bool) -> int | None:
-    """The j nearest to 0 for which `first` on step k and `second` on step k + j may overlap; None where none is.
+    """The j nearest to 0 for which `first` on step k and `second` on step k + j may overlap, if any.
 
-    first < second(+j) holds from j = D(first, second) + lag(first) - lag(second) on, and second < first(-j) up to
-    j = lag(first) - lag(second) - D(second, first): what lies between is free to overlap. `same_step` says whether
-    j = 0 can be at all.
+    first < second(+j) holds from j = D(first, second) + lag(first) - lag(second) on, and second < first(-j)
+    up to j = lag(first) - lag(second) - D(second, first): what lies between is free to overlap. `same_step`
+    says whether j = 0 can be at all.
     """
     shift = graph.lag[first] - graph.lag[second]
     above = shift - graph.distance(second, first)
     below = shift + graph.distance(first, second)
-    candidates = [j for j in (0,) if same_step]
+    candidates = [0] if same_step else []
     for j in (1, -1, above + 1, below - 1):
         if math.isfinite(j) and j:
             candidates.append(int(j))
@@ -41,7 +45,9 @@ def clash_distance(graph: MarkedGraph, first: str, second: str, same_step: bool)
     return min(free, key=abs, default=None)
 
 
-def _race(facts: Facts, buffer: str, fields: frozenset[str], early: Access, late: Access, steps: int) -> Diagnostic:
+def _race(
+    facts: Facts, buffer: str, fields: frozenset[str], early: Access, late: Access, steps: int
+) -> Diagnostic:
     later, route = next(meetings(facts, late.node, steps, early.node))
     what = spelt(buffer, fields, len(facts.topology.fields(buffer)))
     return Diagnostic(
@@ -62,7 +68,9 @@ def generations(facts: Facts) -> Iterator[Diagnostic]:
     topology = facts.topology
     for name, node in topology.nodes.items():
         uses = (*node.writes, *node.reads)
-        keyed = dict.fromkeys(use.buffer for use in uses if topology.buffers[use.buffer].keyed_by == "request")
+        keyed = dict.fromkeys(
+            use.buffer for use in uses if topology.buffers[use.buffer].keyed_by == "request"
+        )
         if not keyed or _sees_generation(facts, name):
             continue
         for buffer in keyed:

@@ -1,4 +1,4 @@
-"""LF101-LF105: lanes, the order within a step, kinds, types on edges, and nodes that no route visits."""
+"""LF101-LF105: lanes, the order within a step, kinds, types on edges, nodes that no route visits."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from graph.topology import EdgeKey, Kind, Node, Topology
 
 
 def structure(topology: Topology) -> Iterator[Diagnostic]:
+    """LF101-LF104."""
     yield from _lanes(topology)
     yield from _cycles(topology)
     for name, node in topology.nodes.items():
         yield from _kind(topology, name, node)
     yield from _edge_types(topology)
-    yield from _unvisited(topology)
 
 
 def _lanes(topology: Topology) -> Iterator[Diagnostic]:
@@ -35,7 +35,9 @@ def _lanes(topology: Topology) -> Iterator[Diagnostic]:
             yield Diagnostic(topology.place("nodes", node), "LF101", message, mend, nodes=(node,))
         elif len(entries) > 1:
             lanes = " and ".join(f"`{lane}`" for lane in dict.fromkeys(lane for lane, _ in entries))
-            message = f"`{node}` has {len(entries)} entries, on {lanes}: it would run that often in every turn"
+            message = (
+                f"`{node}` has {len(entries)} entries, on {lanes}: it would run that often in every turn"
+            )
             yield Diagnostic(entries[1][1], "LF101", message, "keep one of the entries", nodes=(node,))
 
 
@@ -43,7 +45,9 @@ def _cycles(topology: Topology) -> Iterator[Diagnostic]:
     """LF102."""
     for cycle, rest in components(step_edges(topology)):
         way = " -> ".join(f"`{node}`" for node in (*cycle, cycle[0]))
-        keys = [EdgeKey(first, 0, second) for first, second in zip(cycle, (*cycle[1:], cycle[0]), strict=True)]
+        keys = [
+            EdgeKey(first, 0, second) for first, second in zip(cycle, (*cycle[1:], cycle[0]), strict=True)
+        ]
         last = max(keys, key=lambda key: topology.place("edges", key))
         yield Diagnostic(
             topology.place("edges", last),
@@ -54,9 +58,9 @@ def _cycles(topology: Topology) -> Iterator[Diagnostic]:
         )
 
 
-def step_edges(topology: Topology) -> nx.DiGraph:
+def step_edges(topology: Topology) -> nx.DiGraph[str]:
     """The edges within one step as a graph."""
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_edges_from((key.producer, key.consumer) for key in topology.edges if key.back == 0)
     return graph
 
@@ -66,7 +70,9 @@ def _kind(topology: Topology, name: str, node: Node) -> Iterator[Diagnostic]:
 
     def fault(path: tuple[str | int, ...], what: str, mend: str, buffer: str | None = None) -> Diagnostic:
         at = topology.place("nodes", name, *path)
-        return Diagnostic(at, "LF103", f"`{name}` is a {node.kind} node and {what}", mend, nodes=(name,), buffer=buffer)
+        return Diagnostic(
+            at, "LF103", f"`{name}` is a {node.kind} node and {what}", mend, nodes=(name,), buffer=buffer
+        )
 
     if node.kind == "release":
         for index, buffer in enumerate(node.acquires):
@@ -115,8 +121,8 @@ def _edge_types(topology: Topology) -> Iterator[Diagnostic]:
                 )
 
 
-def _unvisited(topology: Topology) -> Iterator[Diagnostic]:
-    """LF105."""
+def unvisited(topology: Topology) -> Iterator[Diagnostic]:
+    """LF105, for a topology without errors: a node that an error left without a route is not told twice."""
     visited = {node for members in topology.steps_routes().values() for node in members}
     for node in topology.nodes:
         if node not in visited:

@@ -31,7 +31,7 @@ DTYPES = (
     "complex64",
     "complex128",
 )
-"""The torch dtypes that a slot can be allocated in, written out: naming a type must not cost an import of torch."""
+"""The torch dtypes that a slot can have, written out: naming a type must not cost an import of torch."""
 
 
 def types(topology: Topology) -> Iterator[Diagnostic]:

@@ -1,4 +1,4 @@
-"""Drives a model the way an engine would: prompts in chunks, then tokens one by one, in batches of any lengths."""
+"""Drives a model the way an engine would: prompts in chunks, then tokens one by one, in batches."""
 
 import torch
 from torch import Tensor
@@ -48,7 +48,9 @@ def decode(
     return torch.stack(tokens, 1).tolist()
 
 
-def greedy(model: Model, caches: Caches, prompts: list[Tensor], rows: list[int], count: int = 64) -> list[list[int]]:
+def greedy(
+    model: Model, caches: Caches, prompts: list[Tensor], rows: list[int], count: int = 64
+) -> list[list[int]]:
     """Prompts, then `count` greedy tokens of each."""
     first = [int(logits[-1].argmax()) for logits in prefill(model, caches, prompts, rows)]
     return decode(model, caches, first, [len(prompt) for prompt in prompts], rows, count)

@@ -1,7 +1,7 @@
 """What every code means, from one Markdown page a code: `LF205.md` beside this file.
 
-A page is a title line, the meaning, and two fenced topologies, `faulty` and `mended`. A rule that is judged when
-a topology is bound has an `executor` block as well: the Python that the two are bound to.
+A page is a title line, the meaning, and two fenced topologies, `faulty` and `mended`. A rule that is judged
+when a topology is bound has an `executor` block as well: the Python that the two are bound to.
 """
 
 from __future__ import annotations

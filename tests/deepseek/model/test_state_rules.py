@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from deepseek.model import Model
+from deepseek.state import Caches
 from tests.deepseek.driving import decode, fresh_caches, greedy, prefill
 from tests.deepseek.references import model, reference
 
@@ -81,15 +83,20 @@ def test_rows_of_one_step_see_only_what_stands_before_them(name: str) -> None:
     assert tokens == prompt.greedy[: len(tokens)]
 
 
-def test_step_reads_nothing_back() -> None:
+@pytest.mark.parametrize("width", [1, 2, 20])
+def test_step_reads_nothing_back(width: int) -> None:
     """On the meta device any value read by Python, or shape that depends on one, is an error."""
-    from deepseek.model import Model
-    from deepseek.state import Caches
-
     config = model("a").config
     network = Model(config, device="meta")
     caches = Caches.allocate(config, capacity=4, context=200, rows_per_step=2, device="meta")
-    per_request = torch.zeros(4, dtype=torch.int64, device="meta")
-    for width in (1, 2, 50):
-        ids = torch.zeros(4, width, dtype=torch.int64, device="meta")
-        assert network(ids, per_request, per_request, per_request, caches).shape == (4, config.vocab_size)
+    per_request = torch.zeros(1, dtype=torch.int64, device="meta")
+    ids = torch.zeros(1, width, dtype=torch.int64, device="meta")
+    assert network(ids, per_request, per_request, per_request, caches).shape == (1, config.vocab_size)
+
+
+def test_step_updates_caches_in_place() -> None:
+    network = model("a")
+    caches = fresh_caches(network)
+    places = [tensor.data_ptr() for tensor in caches.tensors()]
+    prefill(network, caches, [reference("a").longest.ids], [0], 16)
+    assert [tensor.data_ptr() for tensor in caches.tensors()] == places

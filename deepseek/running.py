@@ -1,0 +1,168 @@
+"""What `laneflow run` does: checks everything that can be checked first, loads, decodes, reports."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from deepseek.bundled import PATH
+from deepseek.checkpoint import CheckpointError, load_model, read_config
+from deepseek.config import ModelConfig
+from deepseek.engine import Engine, Request, RequestError
+from deepseek.output import Output
+from deepseek.pipeline import executor
+from deepseek.prompts import read_prompts
+from deepseek.steps import Sampling
+from deepseek.tokenizer import Tokenizer, TokenizerError, load_tokenizer
+from graph.cli.checking import Check
+from graph.cli.command import UsageError
+from graph.cli.sources import Sources
+from graph.cli.terminal import coloured, err
+from graph.diagnostics import TopologyError
+from graph.errors import BindError, LifecycleError
+from graph.program import Program, compile
+from graph.render import text
+from graph.report import Report, report
+from graph.runtime import Runtime
+
+SIZES = {"batch": 8, "capacity": 8, "chunk": 64}
+"""What a topology that does not say so gets."""
+
+
+def run(args: Namespace) -> int:
+    """Exit code: 0, 1 where a request failed, 2 where it could not start."""
+    try:
+        _check_numbers(args)
+        program = _program(args)
+        if program is None:
+            return 2
+        directory = Path(args.model) if args.model else PATH
+        config = read_config(directory)
+        tokenizer = _tokenizer(directory, args)
+        prompts = read_prompts(args, config.vocab_size, tokenizer)
+        requests = _requests(args, config, prompts)
+        return _decode(args, program, directory, config, tokenizer, requests)
+    except TopologyError as error:  # of a fallback
+        err(str(error))
+    except (CheckpointError, TokenizerError, RequestError, BindError, LifecycleError, UsageError) as error:
+        err(f"laneflow: {error}")
+    return 2
+
+
+def _program(args: Namespace) -> Program | None:
+    """The compiled topology; None, and the text of `laneflow validate`, where it is refused."""
+    sources = Sources()
+    outcome = Check(sources, args.overrides).outcome(args.topology)
+    if outcome.topology is None or outcome.faulty:
+        err(text.render([outcome], sources.lines, coloured(sys.stderr)))
+        return None
+    return compile(outcome.topology)
+
+
+def _check_numbers(args: Namespace) -> None:
+    if args.max_tokens < 1:
+        raise UsageError(f"--max-tokens {args.max_tokens}: ask for at least one token")
+    if not 0 <= args.temperature < float("inf"):
+        raise UsageError(f"--temperature {args.temperature}: it is 0 (greedy) or more")
+    if not 0 < args.top_p <= 1:
+        raise UsageError(f"--top-p {args.top_p}: it is above 0 and at most 1")
+    if args.threads < 1:
+        raise UsageError(f"--threads {args.threads}: a lane needs at least one")
+    if args.seed < 0 or args.seed >= 1 << 62:
+        raise UsageError(f"--seed {args.seed}: it is 0 or more, and under 2^62")
+    try:
+        device = torch.device(args.device)
+    except RuntimeError:
+        raise UsageError(f"--device {args.device}: write cpu, cuda or cuda:N") from None
+    if device.type not in ("cpu", "cuda"):
+        raise UsageError(f"--device {args.device}: only cpu and cuda are supported")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise UsageError(f"--device {args.device}: torch sees {torch.cuda.device_count()} CUDA devices; use cpu")
+
+
+def _tokenizer(directory: Path, args: Namespace) -> Tokenizer | None:
+    try:
+        return load_tokenizer(directory)
+    except TokenizerError:
+        if args.prompt_ids:
+            return None
+        raise
+
+
+def _requests(args: Namespace, config: ModelConfig, prompts: list[tuple[int, ...]]) -> list[Request]:
+    limit = min(args.context or config.max_position_embeddings, config.max_position_embeddings)
+    stop = frozenset() if args.ignore_eos else frozenset(config.eos_token_ids)
+    requests = []
+    for index, prompt in enumerate(prompts):
+        if len(prompt) + args.max_tokens > limit:
+            raise UsageError(
+                f"prompt {index} has {len(prompt)} tokens; with {args.max_tokens} new ones it exceeds the limit of "
+                f"{limit}: shorten it, or ask for fewer with --max-tokens"
+            )
+        sampling = Sampling(args.temperature, args.top_p, args.seed + index)
+        requests.append(Request(prompt, args.max_tokens, sampling, stop))
+    return requests
+
+
+def _decode(
+    args: Namespace,
+    program: Program,
+    directory: Path,
+    config: ModelConfig,
+    tokenizer: Tokenizer | None,
+    requests: list[Request],
+) -> int:
+    dims = {name: program.topology.dims.get(name, size) for name, size in SIZES.items()}
+    for name, size in dims.items():
+        if size < 1:
+            raise UsageError(f"dims.{name}={size}: it is at least 1")
+    context = args.context or max(len(request.prompt) + request.max_tokens for request in requests)
+    context = min(context, config.max_position_embeddings)
+    torch.set_num_threads(args.threads)
+    console = Console(stderr=True)
+    with console.status("loading the checkpoint"):
+        model = load_model(
+            directory,
+            capacity=dims["capacity"],
+            context=context,
+            dtype=getattr(torch, args.dtype),
+            device=args.device,
+        )
+    pipeline = executor(model, context=context, device=args.device, **dims)
+    output = Output(requests, tokenizer, as_json=args.json, stream=sys.stdout)
+    with Runtime(
+        program,
+        pipeline,
+        device=args.device,
+        strict=args.strict,
+        checked=args.checked,
+        threads=args.threads,
+    ) as running:
+        engine = Engine(running, batch=dims["batch"], chunk=dims["chunk"], context=context)
+        _drive(engine, requests, output, console)
+    _print_report(report(running.spans(), running.program.topology, "decode", running.fallback_reason), args.json)
+    return int(output.failed)
+
+
+def _drive(engine: Engine, requests: list[Request], output: Output, console: Console) -> None:
+    """Decode; with a progress bar where it does not get in the way of the text."""
+    bar = Progress(console=console, disable=not console.is_terminal or sys.stdout.isatty())
+    with bar:
+        task = bar.add_task("decoding", total=sum(request.max_tokens for request in requests))
+        for event in engine.generate(requests):
+            output.take(event)
+            bar.advance(task, 1 if event.token is not None else 0)
+
+
+def _print_report(figures: Report, as_json: bool) -> None:
+    """The table goes to stdout, after the text; to stderr where stdout is for machines."""
+    table = Table(show_header=False)
+    for name, value in figures.rows():
+        table.add_row(name, value)
+    Console(stderr=as_json).print(table)

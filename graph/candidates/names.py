@@ -1,0 +1,164 @@
+"""Names that refer to nothing, corrected to ones that exist, nearest first: LF003 and LF005."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from graph.candidates.changes import Change, program
+from graph.diagnostics import Diagnostic
+from graph.edits import Edit, Remove, Rename, Set
+from graph.rules.types import DTYPES
+from graph.topology import EdgeKey, Entry, TensorType, Topology, Use
+
+NEAR = 0.5
+"""How alike a name must be to be the natural correction."""
+
+
+@dataclass(frozen=True)
+class _Correction:
+    """One place where a name stands, what it may be instead, and how the place is written with another name."""
+
+    name: str
+    known: Collection[str]
+    path: tuple[str, ...]
+    nodes: tuple[str, ...] = ()
+
+    def edits(self, topology: Topology, instead: str) -> tuple[Edit, ...]:
+        section, *rest = self.path
+        if section == "edges" and len(rest) == 1:
+            key = next(key for key in topology.edges if str(key) == rest[0])
+            ends = EdgeKey(
+                instead if key.producer == self.name else key.producer,
+                key.back,
+                instead if key.consumer == self.name else key.consumer,
+            )
+            return (Rename(self.path, str(ends)),)
+        if section == "costs":
+            return (Rename(self.path, instead),)
+        value = _value(topology, self.path)
+        if isinstance(value, str):
+            return (Set(self.path, instead),)
+        return (Set(self.path, [_renamed(one, self.name, instead) for one in value]),)  # type: ignore[attr-defined]
+
+
+def unknown_names(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
+    """LF003: the nearest name, then the others; last, the reference goes."""
+    for place in _places(topology):
+        if place.name in place.known or f"`{place.name}`" not in diagnostic.message:
+            continue
+        if diagnostic.nodes and place.nodes and diagnostic.nodes != place.nodes:
+            continue
+        for rank, instead in enumerate(_nearest(place.name, place.known)):
+            where = ".".join(place.path)
+            text = f"write `{instead}` instead of `{place.name}` in `{where}`"
+            try:
+                yield Change(place.edits(topology, instead), text, 10 + 2 * rank)
+            except ValueError:
+                continue
+        yield from _dropped(topology, place)
+
+
+def _dropped(topology: Topology, place: _Correction) -> Iterator[Change]:
+    section, name, *rest = place.path
+    if section == "lanes":
+        entries = [entry for entry in topology.lanes[name].nodes if entry.node != place.name]
+        yield program(topology, name, entries, f"take `{place.name}` off lane `{name}`", 50)
+    elif section == "routes":
+        kept = [node for node in topology.routes[name] if node != place.name]
+        yield Change((Set(("routes", name), kept),), f"take `{place.name}` out of route `{name}`", 50)
+    elif section == "costs" or (section == "edges" and not rest):
+        yield Change((Remove(place.path),), f"remove `{name}` from `{section}`", 55)
+
+
+def _places(topology: Topology) -> Iterator[_Correction]:
+    for name, buffer in topology.buffers.items():
+        yield _Correction(buffer.type, topology.types, ("buffers", name, "type"))
+    for name, node in topology.nodes.items():
+        for port in ("acquires", "releases"):
+            for one in getattr(node, port):
+                yield _Correction(one, topology.buffers, ("nodes", name, port), (name,))
+        for port in ("reads", "writes"):
+            for use in getattr(node, port):
+                path = ("nodes", name, port)
+                yield _Correction(use.buffer, topology.buffers, path, (name,))
+                if (
+                    use.field
+                    and use.buffer in topology.buffers
+                    and topology.buffers[use.buffer].type in topology.types
+                ):
+                    yield _Correction(use.field, topology.fields(use.buffer), path, (name,))
+    for key, edge in topology.edges.items():
+        path = ("edges", str(key))
+        nodes = tuple(dict.fromkeys(end for end in (key.producer, key.consumer) if end in topology.nodes))
+        for end in dict.fromkeys((key.producer, key.consumer)):
+            yield _Correction(end, topology.nodes, path, nodes)
+        for part in ("carries", "lends"):
+            for one in getattr(edge, part):
+                yield _Correction(one, topology.buffers, (*path, part), nodes)
+        for part in ("value", "type"):
+            if getattr(edge, part) is not None:
+                yield _Correction(getattr(edge, part), topology.types, (*path, part), nodes)
+    for lane, declared in topology.lanes.items():
+        for entry in declared.nodes:
+            yield _Correction(entry.node, topology.nodes, ("lanes", lane, "nodes"))
+    for route, members in topology.routes.items():
+        for node in members:
+            yield _Correction(node, topology.nodes, ("routes", route))
+    for node in topology.costs:
+        yield _Correction(node, topology.nodes, ("costs", node))
+
+
+def misread_types(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
+    """LF005: the nearest dtype or dimension that exists; a size is not for us to guess."""
+    for name, declared in topology.types.items():
+        if isinstance(declared, str):
+            continue
+        for field, tensor in declared.items():
+            if f"`{name}.{field}`" not in diagnostic.message:
+                continue
+            for text, changed in _retyped(topology, tensor):
+                yield Change(
+                    (Set(("types", name, field), str(changed)),), f"write `{name}.{field}: {text}`", 10
+                )
+
+
+def _retyped(topology: Topology, tensor: TensorType) -> Iterator[tuple[str, TensorType]]:
+    changed: list[TensorType] = []
+    if tensor.dtype not in DTYPES:
+        changed += [
+            tensor._replace(dtype=near) for near in difflib.get_close_matches(tensor.dtype, DTYPES, 3)
+        ]
+    for dim in tensor.dims:
+        if isinstance(dim, str) and dim not in topology.dims:
+            for near in difflib.get_close_matches(dim, topology.dims, 3):
+                changed.append(
+                    tensor._replace(dims=tuple(near if one == dim else one for one in tensor.dims))
+                )
+    for one in changed:
+        yield str(one), one
+
+
+def _nearest(name: str, known: Collection[str]) -> list[str]:
+    alike = {one: difflib.SequenceMatcher(None, name, one).ratio() for one in known}
+    return sorted(known, key=lambda one: -alike[one])
+
+
+def _value(topology: Topology, path: tuple[str, ...]) -> object:
+    section, name, *rest = path
+    if section == "edges":
+        key = next(key for key in topology.edges if str(key) == name)
+        return getattr(topology.edges[key], rest[0])
+    value = getattr(topology, section)[name]
+    return getattr(value, rest[0]) if rest else value
+
+
+def _renamed(one: object, name: str, instead: str) -> str:
+    if isinstance(one, Use):
+        if one.buffer == name:
+            return str(one._replace(buffer=instead))
+        return str(one._replace(field=instead) if one.field == name else one)
+    if isinstance(one, Entry):
+        return str(one._replace(node=instead) if one.node == name else one)
+    return instead if one == name else str(one)

@@ -1,0 +1,21 @@
+"""Diagnostics with all that can be computed for a person: the schedule that shows the fault, the mend that removes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from graph.diagnostics import Diagnostic
+from graph.mend import mends
+from graph.topology import Topology
+from graph.witness import schedule
+
+
+def explained(topology: Topology, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """`found`, what `diagnose` says of the topology, with `schedule` and a proved `help` where there is one."""
+    return [
+        replace(
+            diagnostic, schedule=schedule(topology, diagnostic), help=mend.help if mend else diagnostic.help
+        )
+        for diagnostic, mend in zip(found, mends(topology, found), strict=True)
+    ]
