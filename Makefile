@@ -1,5 +1,6 @@
 # make run    set up .venv, then decode a prompt with the bundled model through a pipelined topology
 # make test   set up .venv, then run the tests
+# make slow   the tests that take minutes
 # make check  lint, types, and validation of the shipped topologies
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TOPOLOGY ?= pingpong
 
-.PHONY: run test check setup clean
+.PHONY: run test slow check bench setup clean
 .DEFAULT_GOAL := run
 
 setup: $(STAMP)
@@ -23,11 +24,17 @@ run: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest
 
+slow: $(STAMP)
+	$(BIN)/python -m pytest -m slow
+
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/laneflow validate topologies
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks.overlap
 
 clean:
 	rm -rf $(VENV)

@@ -58,7 +58,7 @@ def run(args: Namespace) -> int:
 def _program(args: Namespace) -> Program | None:
     """The compiled topology; None, and the text of `laneflow validate`, where it is refused."""
     sources = Sources()
-    outcome = Check(sources, args.overrides).outcome(args.topology)
+    (outcome,) = Check(sources, args.overrides).outcomes(args.topology)
     if outcome.topology is None or outcome.faulty:
         err(text.render([outcome], sources.lines, coloured(sys.stderr)))
         return None

@@ -18,7 +18,8 @@ def bubbles_needed(
     """How many bubbles let a node work that nothing else holds back; 0 where none is called for.
 
     `done` has the turns that each node is through, `submitted` the steps that have arrived, and `works(node, step)`
-    says whether the node has work on an existing step (its route visits it, and it has not failed before it).
+    says whether there is such a step and its route visits the node: where the step has failed, the node must still
+    pass it before its ticket resolves.
     A bubble is called for only once all other waits of the node that it frees are met.
     """
     ready_now = _ready(done, lag, arcs, entries, submitted, works)

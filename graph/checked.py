@@ -1,69 +1,90 @@
-"""Guards of a checked run: slots are looked at only by their tenant, written only as declared, poisoned on release."""
+"""Guards of a checked run: slots are looked at only by their tenant, written only as declared, poisoned on release.
+
+When the run ends, every semaphore must be where the count of turns says, and every slot free.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from graph.slots import Pool
-from graph.topology import Topology
+from graph.errors import InternalError
+from graph.lanes.thread import Ring
+from graph.program import Program
+from graph.slots import Pool, Record
 from graph.views import NodeViews, Slots
 
 
 class GuardError(Exception):
-    """A checked run caught a node or the runtime doing what was not declared."""
+    """A checked run caught a node doing what it had not declared."""
+
+
+class _Call:
+    """One call of a node; `over` once it has returned."""
+
+    def __init__(self, views: NodeViews) -> None:
+        self.views, self.turn, self.over = views, views.turn, False
+
+    def check(self, name: str) -> None:
+        if self.over:
+            raise GuardError(f"`{self.views.node}` looks at `{name}` after its call has ended")
+
+    def check_tenant(self, pool: Pool) -> None:
+        slot = self.turn % pool.buffer.slots
+        if not pool.buffer.persistent and not pool.holds(self.turn):
+            raise GuardError(
+                f"`{pool.name}` slot {slot} belongs to turn {pool.tenant[slot]}, not to {self.turn}"
+            )
 
 
 class GuardedSlots(Slots):
     """Slots that say so when they are looked at after the call, or while another step is their tenant."""
 
-    def __init__(self, slots: Slots, views: NodeViews, turn: int) -> None:
+    def __init__(self, slots: Slots, call: _Call, back: int = 0) -> None:
         super().__init__({})
-        self._slots, self._views, self._turn, self._over = slots, views, turn, False
+        self._slots, self._call, self._steps_back = slots, call, back
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        if self._over:
-            raise GuardError(f"`{self._views.node}` looks at `{name}` after its call has ended")
-        pool = self._views.pools.get(name)
-        if pool is not None and name in self._views.own and not pool.buffer.persistent:
-            tenant = pool.tenant[self._turn % pool.buffer.slots]
-            if tenant not in (self._turn, None):
-                raise GuardError(f"`{name}` slot {self._turn % pool.buffer.slots} belongs to turn {tenant}, not {self._turn}")
-        return getattr(self._slots, name)
+        self._call.check(name)
+        found = getattr(self._slots, name)
+        if found is not None and not self._steps_back:
+            self._call.check_tenant(self._call.views.pools[name])
+        return GuardedRecord(found, name, self._call) if isinstance(found, Record) else found
 
     def at(self, back: int) -> Slots:
-        return self._slots.at(back)
+        self._call.check(f"at({back})")
+        return GuardedSlots(self._slots.at(back), self._call, back)
 
 
-def guarded_call(
-    call: Callable[[Any, Any], Any], step: Any, slots: Slots, views: NodeViews, topology: Topology
-) -> Any:
+class GuardedRecord:
+    """One slot's fields, for the time of the call."""
+
+    def __init__(self, record: Record, name: str, call: _Call) -> None:
+        self._record, self._name, self._call = record, name, call
+
+    def __getattr__(self, field: str) -> Any:
+        if field.startswith("_"):
+            raise AttributeError(field)
+        self._call.check(f"{self._name}.{field}")
+        return getattr(self._record, field)
+
+
+def guarded_call(call: Callable[[Any, Any], Any], step: Any, slots: Slots, views: NodeViews) -> Any:
     """Run the node under guards; raises `GuardError` where it wrote a tensor that it only reads."""
-    untouched = [] if step.error is not None else views.read_only(topology)
-    versions = [tensor._version for tensor in untouched]
-    guarded = GuardedSlots(slots, views, views.turn)
+    before = {name: tensor._version for name, tensor in views.read_only().items()}
+    guarded = _Call(views)
     try:
-        result = call(step, guarded)
+        result = call(step, GuardedSlots(slots, guarded))
     finally:
-        guarded._over = True
-    for tensor, version in zip(untouched, versions, strict=True):
-        if tensor._version != version:
-            raise GuardError(f"`{views.node}` wrote a field that it declares only as read: {_name(views, tensor)}")
+        guarded.over = True
+    written = [name for name, tensor in views.read_only().items() if before.get(name, -1) != tensor._version]
+    if written:
+        raise GuardError(f"`{views.node}` wrote what it declares only as read: {', '.join(written)}")
     return result
-
-
-def _name(views: NodeViews, tensor: torch.Tensor) -> str:
-    for name, fields in views.own.items():
-        pool = views.pools[name]
-        slot = pool.slots[views.turn % pool.buffer.slots]
-        for field in fields:
-            if isinstance(slot, dict) and slot[field] is tensor:
-                return f"`{name}.{field}`"
-    return "unknown field"
 
 
 def poison(pool: Pool, slot: int) -> None:
@@ -78,3 +99,17 @@ def poison(pool: Pool, slot: int) -> None:
             tensor.fill_(True)
         else:
             tensor.fill_(torch.iinfo(tensor.dtype).min)
+
+
+def check_rest(
+    program: Program, channels: Sequence[Ring], done: Mapping[str, int], held: Sequence[tuple[str, int]]
+) -> None:
+    """Raise `InternalError` unless every token that a turn took has been put back, and every slot is free."""
+    wrong = [f"`{buffer}` slot {slot} is still held" for buffer, slot in held]
+    for channel, (locks, _) in zip(program.channels, channels, strict=True):
+        expected = channel.tokens + done[channel.producer] - done[channel.consumer]
+        found = sum(not lock.locked() for lock in locks)
+        if found != expected:
+            wrong.append(f"`{channel.producer}` -> `{channel.consumer}` has {found} tokens, not {expected}")
+    if wrong:
+        raise InternalError(f"the run did not come to rest: {'; '.join(wrong)}")

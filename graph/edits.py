@@ -1,7 +1,7 @@
 """Changes to a topology, as data: they apply to the models here and to the file's text in `graph.splice`.
 
-Paths are those of the long forms: `("lanes", "host", "nodes")`, `("edges", "reclaim@1 -> bind", "carries")`. Values are
-plain data in the file's own spelling, and a list is replaced as a whole.
+Paths are those of the long forms: `("lanes", "host", "nodes")`, `("edges", "reclaim@1 -> bind", "carries")`.
+Values are plain data in the file's own spelling, and a list is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -65,19 +65,19 @@ def plain(value: Any) -> Any:
 
 
 def edited(topology: Topology, edits: Iterable[Edit]) -> Topology:
-    """The topology after `edits`, rebuilt through its models; raises `EditError` or pydantic's `ValidationError`."""
+    """The topology after `edits`, through its models; raises `EditError` or pydantic's `ValidationError`."""
     return rebuilt(topology, edited_data(plain(topology), edits))
 
 
 def rebuilt(topology: Topology, data: dict[str, Any]) -> Topology:
-    """`data` as a topology that keeps the places of the one it comes from; raises pydantic's `ValidationError`."""
+    """`data` as a topology with the places of the one it comes from; raises pydantic's `ValidationError`."""
     changed = Topology.model_validate(data)
     changed._places.update(topology._places)
     return changed
 
 
 def edited_data(data: dict[str, Any], edits: Iterable[Edit]) -> dict[str, Any]:
-    """A copy of plain data with `edits` applied in order; what they do not touch is shared. Raises `EditError`."""
+    """Plain data with `edits` applied in order; what they do not touch is shared. Raises `EditError`."""
     for edit in edits:
         data = _applied(data, edit, edit.path)
     return data

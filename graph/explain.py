@@ -1,4 +1,4 @@
-"""Diagnostics with all that can be computed for a person: the schedule that shows the fault, the mend that removes it."""
+"""Diagnostics with what is computed for a person: the schedule that shows the fault and its mend."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graph.witness import schedule
 
 
 def explained(topology: Topology, found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """`found`, what `diagnose` says of the topology, with `schedule` and a proved `help` where there is one."""
+    """What `diagnose` found in the topology, with `schedule` and a proved `help` where there is one."""
     return [
         replace(
             diagnostic, schedule=schedule(topology, diagnostic), help=mend.help if mend else diagnostic.help

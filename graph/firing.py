@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,20 @@ if TYPE_CHECKING:
 class StepView:
     """The `Step` that a node sees; one object per node, pointed at a new step for each call."""
 
-    def __init__(self, node: str, topology: Topology, node_ports: Node, record_at: Callable[[int], Any]) -> None:
+    def __init__(
+        self, node: str, topology: Topology, node_ports: Node, record_at: Callable[[int], Any]
+    ) -> None:
         self._node = node
         self._sees_command = topology.nodes[node].kind in ("prepare", "bind")
         self._record: StepRecord
         self._record_at = record_at
         self._gives, self._takes = value_names(node, topology, node_ports)
         self.device = -1
+
+    @property
+    def gives(self) -> Iterable[str]:
+        """The types of the values that the node may put."""
+        return self._gives.values()
 
     def _point(self, record: StepRecord) -> None:
         self._record = record
@@ -43,7 +50,9 @@ class StepView:
     @property
     def command(self) -> Any:
         if not self._sees_command:
-            raise AttributeError(f"`{self._node}` does not see the command: hand on what it needs from prepare or bind")
+            raise AttributeError(
+                f"`{self._node}` does not see the command: hand on what it needs from prepare or bind"
+            )
         return self._record.command
 
     @property
@@ -65,8 +74,10 @@ class StepView:
         if sources is None:
             raise KeyError(f"`{self._node}` takes no value `{name}`; it takes {sorted(self._takes)}")
         for producer, back, kind in sources:
-            record = self._record_at(self._record.turn - back)
-            value = None if record is None else record.values.get((producer, kind))
+            record = self._record_at(self._record.turn - back) if back else self._record
+            if record is None or (back and record.error is not None):
+                continue  # no such step, or one that failed: as absent as its slots
+            value = record.values.get((producer, kind))
             if value is not None:
                 return value
         return None
@@ -78,7 +89,9 @@ class StepView:
 Sources = tuple[tuple[str, int, str], ...]
 
 
-def value_names(node: str, topology: Topology, implementation: Node) -> tuple[dict[str, str], dict[str, Sources]]:
+def value_names(
+    node: str, topology: Topology, implementation: Node
+) -> tuple[dict[str, str], dict[str, Sources]]:
     """For each value a node gives, its type; for each it takes, the (producer, back, type) of the edges that bring it.
 
     A node without ports uses the type's name as the value's name.
@@ -124,7 +137,6 @@ class Firing:
         self.writes = declared.writes
         self.is_release = declared.kind == "release"
         self.emits = declared.emits is not None
-        self.topology = topology
         self.checked = checked
         self.on_quarantine = on_quarantine
         self.came = 0
@@ -155,12 +167,13 @@ class Firing:
             self._failed(record, error)
         end = perf_counter_ns()
         for pool in self.releases:
-            slot = turn % pool.buffer.slots
-            if pool.tenant[slot] == turn:
-                self._give_back(pool, slot, record)
+            if pool.holds(turn):
+                self._give_back(pool, turn % pool.buffer.slots, record)
         if self.spans is not None:
             self.spans.append(
-                Span(self.node, record.index, record.route, self.lane, self.came, start, end, self.step.device)
+                Span(
+                    self.node, record.index, record.route, self.lane, self.came, start, end, self.step.device
+                )
             )
 
     def _slots(self, record: StepRecord) -> Slots:
@@ -172,14 +185,16 @@ class Firing:
         failure = StepError(self.node, record.index, error)
         failure.__cause__ = error
         record.fail(failure)
+        for kind in self.step.gives:
+            record.values.pop((self.node, kind), None)
         if isinstance(error, Unfinished):
             for use in self.uses:
-                pool = self.pools[use.buffer]
-                if not pool.buffer.persistent:
-                    pool.suspect.add((record.turn - use.back) % pool.buffer.slots)
+                pool, turn = self.pools[use.buffer], record.turn - use.back
+                if not pool.buffer.persistent and pool.holds(turn):
+                    pool.suspect.add(turn % pool.buffer.slots)
 
     def _give_back(self, pool: Pool, slot: int, record: StepRecord) -> None:
-        if self.checked:
+        if self.checked and slot not in pool.suspect:
             from graph.checked import poison
 
             poison(pool, slot)
@@ -189,4 +204,4 @@ class Firing:
     def _guarded(self, slots: Slots) -> Any:
         from graph.checked import guarded_call
 
-        return guarded_call(self.call, self.step, slots, self.views, self.topology)
+        return guarded_call(self.call, self.step, slots, self.views)

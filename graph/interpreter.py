@@ -16,33 +16,45 @@ SWITCH_INTERVAL_MS = 0.5
 SHORTEST_MS = 0.05
 
 _lock = threading.Lock()
-_wanted: list[float] = []
+_live: list[list[float]] = []
+"""One entry a run: the interval it wants, in seconds, or nothing."""
 _before: list[float] = []
+"""The interval that was set before the first live run."""
 
 
 @contextmanager
 def steady(switch_interval_ms: float | None) -> Iterator[None]:
     """Shorten the switch interval to the shortest wanted by any live run, and keep old objects out of collections.
 
-    None leaves the interval alone. Raises `ValueError` under 0.05 ms, where switching costs more than it gives.
+    None asks for none. Raises `ValueError` under 0.05 ms, where switching costs more than it gives.
     """
     if switch_interval_ms is not None and switch_interval_ms < SHORTEST_MS:
         raise ValueError(f"a switch interval of {switch_interval_ms} ms is under {SHORTEST_MS} ms")
-    own = sys.getswitchinterval() if switch_interval_ms is None else switch_interval_ms / 1000
-    with _lock:
-        if not _wanted:
-            _before[:] = [sys.getswitchinterval()]
-            gc.collect()
-            gc.freeze()
-        _wanted.append(own)
-        sys.setswitchinterval(min(*_wanted, _before[0]))
+    own = [] if switch_interval_ms is None else [switch_interval_ms / 1000]
+    _enter(own)
     try:
         yield
     finally:
-        with _lock:
-            _wanted.remove(own)
-            if _wanted:
-                sys.setswitchinterval(min(*_wanted, _before[0]))
-            else:
-                sys.setswitchinterval(_before[0])
-                gc.unfreeze()
+        _leave(own)
+
+
+def _enter(own: list[float]) -> None:
+    with _lock:
+        if not _live:
+            _before[:] = [sys.getswitchinterval()]
+            gc.collect()
+            gc.freeze()
+        _live.append(own)
+        _apply()
+
+
+def _leave(own: list[float]) -> None:
+    with _lock:
+        _live[:] = [other for other in _live if other is not own]
+        _apply()
+        if not _live:
+            gc.unfreeze()
+
+
+def _apply() -> None:
+    sys.setswitchinterval(min(_before + [interval for own in _live for interval in own]))

@@ -1,9 +1,10 @@
 """For each fault a change that removes it: every one offered was applied to the models and checked again.
 
-A mend removes its fault and brings no new one, save faults that could not be decided before it. Candidates are tried
-in the order of what they cost the author, several together where one alone moves the fault elsewhere; what would take
-away overlap between the steps counts as dearer, so that a pipeline is not mended by giving it up. The search is bounded
-by the number of topologies it checks, never by the clock: the same file always gets the same answer.
+A mend removes its fault and brings no new one, save faults that could not be decided before it. Candidates
+are tried in the order of what they cost the author, several together where one alone moves the fault
+elsewhere; what would take away overlap between the steps counts as dearer, so that a pipeline is not mended
+by giving it up. The search is bounded by the number of topologies it checks, never by the clock: a file
+always gets the same answer.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,10 +23,12 @@ from graph.diagnostics import Diagnostic
 from graph.edits import Edit, EditError, Set, edited, edited_data, plain, rebuilt
 from graph.overlap import lost_overlap
 from graph.topology import Topology
-from graph.validate import diagnose
+from graph.validate import faults
 
 MOST_TRIALS = 120
 """Topologies checked for one fault."""
+PAIRED_TRIALS = 80
+"""After that many without success only changes that do it alone are tried, down to the dearest."""
 MOST_WORK = 40_000
 """Nodes and edges of all the topologies checked in one call."""
 MOST_CHANGES = 3
@@ -57,7 +60,7 @@ def mended(topology: Topology) -> tuple[Topology, tuple[Mend, ...]]:
     """Mend after mend until nothing is left that has one, with the mends in the order to apply them."""
     applied: list[Mend] = []
     for _ in range(len(topology.nodes) + len(topology.edges) + 8):
-        found = [one for one in diagnose(topology) if one.severity != "advice"]
+        found = faults(topology)
         search = _Search(topology, found)
         mend = next((mend for one in found if (mend := search.mend(one))), None)
         if mend is None:
@@ -98,7 +101,7 @@ class _Search:
         if found is None:
             return None
         mend = _joined(found.changes)
-        self.offered.append((mend, _keys(diagnose(edited(self.topology, mend.edits)))))
+        self.offered.append((mend, _keys(faults(edited(self.topology, mend.edits)))))
         return mend
 
     def _cheapest(self, fault: Diagnostic, key: _Key) -> _Attempt | None:
@@ -120,7 +123,10 @@ class _Search:
                 continue
             trials += 1
             self.work -= len(changed.nodes) + len(changed.edges)
-            found = diagnose(changed)
+            if trials == PAIRED_TRIALS and best is None:
+                queue = [one for one in queue if len(one.changes) == 1]  # a sorted list is a heap
+                queue.sort()
+            found = faults(changed)
             after = _keys(found)
             fresh = [one for one in found if _key(one) in after - self.before]
             gone = after[key] < self.before[key]

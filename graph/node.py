@@ -85,7 +85,8 @@ class Step(Protocol):
 class Node(Protocol):
     """A node's implementation. `ports` None means that it accepts whatever the file declares."""
 
-    ports: Ports | None
+    @property
+    def ports(self) -> Ports | None: ...
 
     def start(self, context: Context) -> None: ...
 

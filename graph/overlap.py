@@ -18,9 +18,9 @@ Pair = tuple[str, str]
 
 
 def lost_overlap(before: Topology, after: Topology) -> int:
-    """From 0, nothing lost, to `DEAREST`, where no dispatch runs beside another step's node any more.
+    """From 0, nothing lost, to `DEAREST`, where no dispatch runs beside a node of another step any more.
 
-    Where the order was undecided before (a node off the lanes, a deadlock), any overlap that there is now will do.
+    Where the order was undecided before (a node off the lanes, a deadlock), any overlap now will do.
     """
     had, has = _overlapping(before), _overlapping(after)
     if has is None or had == frozenset():
@@ -31,7 +31,7 @@ def lost_overlap(before: Topology, after: Topology) -> int:
 
 
 def _overlapping(topology: Topology) -> frozenset[Pair] | None:
-    """Pairs (a, b), one a dispatch, on two lanes, such that a on step k may run together with b on step k + 1.
+    """Pairs (a, b), one a dispatch, on two lanes: a on step k may run together with b on step k + 1.
 
     None where the order of the nodes is undecided.
     """
@@ -43,8 +43,8 @@ def _overlapping(topology: Topology) -> frozenset[Pair] | None:
         return None
     forward = graph.digraph()
     backward = forward.reverse(copy=False)
-    ahead: dict[str, dict[str, int]] = {}
-    behind: dict[str, dict[str, int]] = {}
+    ahead: dict[str, dict[str, float]] = {}
+    behind: dict[str, dict[str, float]] = {}
     for node in _dispatches(topology):
         ahead[node] = nx.single_source_dijkstra_path_length(forward, node, weight="tokens")
         behind[node] = nx.single_source_dijkstra_path_length(backward, node, weight="tokens")

@@ -77,7 +77,9 @@ def compile(topology: Topology | Validated) -> Program:
     source = proof.topology
     entries = set(entry_nodes(source))
     lanes = tuple(
-        LaneProgram(name, lane.worker, tuple(_op(entry.node, entry.lag, channels, entries) for entry in lane.nodes))
+        LaneProgram(
+            name, lane.worker, tuple(_op(entry.node, entry.lag, channels, entries) for entry in lane.nodes)
+        )
         for name, lane in source.lanes.items()
     )
     backs = [use.back for node in source.nodes.values() for use in (*node.reads, *node.writes)]
@@ -127,11 +129,15 @@ def _needed(graph: MarkedGraph) -> tuple[Arc, ...]:
         for source, target, data in network.edges(data=True)
         if graph.lane[source] != graph.lane[target]
     ]
-    weakest_first = sorted(crossing, key=lambda arc: (-arc.tokens, arc.reason == "edge", arc.source, arc.target))
+    weakest_first = sorted(
+        crossing, key=lambda arc: (-arc.tokens, arc.reason == "edge", arc.source, arc.target)
+    )
     kept: list[Arc] = []
     for arc in weakest_first:
         network.remove_edge(arc.source, arc.target)
-        reached = nx.single_source_dijkstra_path_length(network, arc.source, cutoff=arc.tokens, weight="tokens")
+        reached = nx.single_source_dijkstra_path_length(
+            network, arc.source, cutoff=arc.tokens, weight="tokens"
+        )
         if arc.target not in reached:
             network.add_edge(arc.source, arc.target, tokens=arc.tokens, arc=arc)
             kept.append(arc)
@@ -142,4 +148,3 @@ def _needed(graph: MarkedGraph) -> tuple[Arc, ...]:
 def _channel(arc: Arc, graph: MarkedGraph) -> Channel:
     around = graph.distance(arc.target, arc.source)
     return Channel(arc.source, arc.target, arc.tokens, int(arc.tokens + around), arc)
-

@@ -12,27 +12,31 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
+from time import monotonic
 from types import TracebackType
 from typing import Any
 
 import torch
 
+from graph.admission import Admission
 from graph.bind import bind
-from graph.bubbles import bubbles_needed
-from graph.errors import InternalError, LifecycleError, QueueFull, RuntimeStopped, Stuck
+from graph.checked import check_rest
+from graph.errors import InternalError, LifecycleError, RuntimeStopped, Stuck
 from graph.firing import Firing
 from graph.interpreter import SWITCH_INTERVAL_MS, steady
 from graph.lanes import thread as lane_thread
 from graph.lanes.thread import Ring, Shared
 from graph.node import Context, Executor, Rows
-from graph.order import entry_nodes
 from graph.program import LaneProgram, Op, Program
 from graph.rows import RequestRows
 from graph.slots import Pool, Record, allocate
-from graph.stepping import Outbox, StepRecord, stopped
+from graph.stepping import StepRecord, cut_short, stopped
 from graph.trace import SPANS_KEPT, Span, Spans, collect
 from graph.views import NodeViews
 from graph.waits import wait_graph
+
+GRACE_S = 1.0
+"""How long lanes that are stuck get to end once they have been let go."""
 
 
 class Runtime:
@@ -61,143 +65,147 @@ class Runtime:
         switch_interval_ms: float | None = SWITCH_INTERVAL_MS,
         drain_timeout: float | None = None,
     ) -> None:
+        _check_numbers(queue, threads, drain_timeout)
         bound = bind(program, executor, strict=strict)
         self.program = bound.program
         self.fallback_reason = bound.reason
         self.executor = executor
         self.checked = checked
-        self.capacity = self.program.depth + max(queue, 1)
+        self.capacity = self.program.depth + queue
         """Most steps that are submitted and not yet resolved; `submit` blocks beyond it."""
         self.quarantined: list[tuple[str, int, int]] = []
         """(buffer, slot, step) of slots that are kept out of use."""
-        self.bubbles = 0
         topology = self.program.topology
         self.pools = allocate(topology, executor.dims, executor.resources, device)
         self.rows = _request_rows(self.pools)
         self._device, self._threads, self._drain_timeout = device, threads, drain_timeout
         self._switch_interval_ms = switch_interval_ms
         self._routes = {name: frozenset(nodes) for name, nodes in topology.steps_routes().items()}
-        self._entries = entry_nodes(topology)
         names = [op.node for lane in self.program.lanes for op in lane.ops]
         self._position = {name: position for position, name in enumerate(names)}
         self._shared = Shared({}, [0] * len(names))
+        self._admission = Admission(self.program, self._shared, self._position, self.capacity)
+        self._outbox = self._admission.outbox
         self._spans: list[Spans] = [deque(maxlen=SPANS_KEPT if record else 0) for _ in self.program.lanes]
-        self._admission = threading.Lock()
-        self._room = threading.Semaphore(self.capacity)
-        self._outbox = Outbox()
-        self._turns = 0
-        self._steps = 0
-        window = 2 * self.capacity + self.program.depth + 3 * self.program.max_lag + 4
-        self._kept = window + self.program.max_back
-        self._closed = False
         self._fault: BaseException | None = None
         self._lane_faults: list[LifecycleError] = []
         self._views: list[NodeViews] = []
         self._channels: list[Ring] = [
-            (_semaphores(channel.capacity, channel.tokens), channel.capacity) for channel in self.program.channels
+            (_semaphores(channel.capacity, channel.tokens), channel.capacity)
+            for channel in self.program.channels
         ]
-        lags = self.program.graph.lag
-        size = window + self.program.max_lag
-        self._arrivals = {name: (_semaphores(size, lags[name]), size) for name in self._entries}
-        self._ops = [self._bound_ops(lane, spans) for lane, spans in zip(self.program.lanes, self._spans, strict=True)]
+        self._ops = [
+            self._bound_ops(lane, spans) for lane, spans in zip(self.program.lanes, self._spans, strict=True)
+        ]
+        self._ready = threading.Barrier(len(self.program.lanes) + 1)
         self._lanes: list[threading.Thread] = []
         self._scope = ExitStack()
 
     # -- starting and stopping -------------------------------------------------------------------------------------
 
     def __enter__(self) -> Runtime:
-        if self._lanes or self._closed:
+        if self._lanes or self._admission.closed:
             raise RuntimeStopped("a run is entered once; make a new Runtime")
-        self._scope.enter_context(steady(self._switch_interval_ms))
-        ready = threading.Barrier(len(self.program.lanes) + 1)
-        self._lanes = [
-            threading.Thread(
-                target=self._lane_main, args=(position, ready), name=f"laneflow-{lane.name}", daemon=True
-            )
-            for position, lane in enumerate(self.program.lanes)
-        ]
-        for lane in self._lanes:
-            lane.start()
         try:
-            ready.wait()
+            self._scope.enter_context(steady(self._switch_interval_ms))
+            self._lanes = [
+                threading.Thread(
+                    target=self._lane_main, args=(position,), name=f"laneflow-{lane.name}", daemon=True
+                )
+                for position, lane in enumerate(self.program.lanes)
+            ]
+            for lane in self._lanes:
+                lane.start()
+            self._ready.wait()
+            if self._lane_faults:
+                raise self._lane_faults[0]
+            return self
         except BaseException:
-            ready.abort()
             self._give_up()
             raise
-        if self._lane_faults:
-            self._give_up()
-            raise self._lane_faults[0]
-        return self
 
     def _give_up(self) -> None:
         """End a run that did not start."""
-        self._closed = True
-        self._halt()
-        self._join(None)
-        self._lanes = []
-        self._scope.close()
+        try:
+            self._ready.abort()
+            self._admission.close()
+            self._halt()
+            self._join(None)
+        finally:
+            self._lanes = [lane for lane in self._lanes if lane.is_alive()]
+            self._scope.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop(cancel=kind is not None)
+        self._stop(cancel=kind is not None)
 
     def stop(self, *, cancel: bool = False) -> None:
         """Drain and end every lane; with `cancel`, steps that have not started end as `RuntimeStopped`.
 
         Raises `Stuck` after `drain_timeout` seconds, `InternalError` where a lane died of our own fault, and
         `LifecycleError` where a node's `stop` raised. A KeyboardInterrupt while draining ends the lanes after the
-        calls that they are in.
+        calls that they are in; another one stops waiting for those. Not to be called on a lane.
         """
-        with self._admission:
-            first, self._closed = not self._closed, True
-        if not self._lanes:
-            return
+        if threading.current_thread() in self._lanes:
+            raise RuntimeError(
+                "stop() was called on a lane, which would wait for itself: call it on another thread"
+            )
+        self._stop(cancel=cancel)
+
+    def _stop(self, cancel: bool) -> None:
         try:
+            self._admission.close()
             if cancel:
-                for step in self._outbox.unstarted():
-                    step.fail(stopped())
-            if first:
-                self._end_after_last()
-            self._join(self._drain_timeout)
-        except BaseException:
+                for step in self._outbox.unresolved():
+                    step.cancel(stopped())
+            self._admission.end()
+            if not self._join(self._drain_timeout):
+                raise Stuck(self.wait_graph())
+        except BaseException as error:
             self._halt()
-            self._join(1.0)
+            self._join(GRACE_S if isinstance(error, Stuck) else None)
             raise
         finally:
-            self._outbox.abandon(stopped)
-            self._scope.close()
-        self._lanes = []
+            self._leave()
         if self._fault is not None:
             raise InternalError("a lane ended by a fault of laneflow's own") from self._fault
         if self._lane_faults:
             raise self._lane_faults[0]
+        if self.checked and not self._shared.halted:
+            check_rest(self.program, self._channels, self._done(), self.held_slots())
 
-    def _end_after_last(self) -> None:
-        """Let every lane run on until lagged nodes have met the last step, then end."""
-        with self._admission:
-            self._shared.last_turn = self._turns + self.program.max_lag
-            for _ in range(self.program.max_lag + 1):
-                self._admit(StepRecord(self._turns))
+    def _leave(self) -> None:
+        """Leave no ticket unresolved and the interpreter as it was."""
+        try:
+            self._outbox.abandon(cut_short)
+        except BaseException:  # a KeyboardInterrupt
+            self._outbox.abandon(cut_short)
+            raise
+        finally:
+            self._lanes = [lane for lane in self._lanes if lane.is_alive()]
+            self._scope.close()
 
-    def _join(self, timeout: float | None) -> None:
+    def _join(self, timeout: float | None) -> bool:
+        """Wait for the lanes to end; False where some have not after `timeout` seconds."""
+        until = None if timeout is None else monotonic() + timeout
         for lane in self._lanes:
             while lane.is_alive():
-                lane.join(timeout if timeout is not None else 0.2)
-                if timeout is not None and lane.is_alive():
-                    raise Stuck(self.wait_graph())
+                if until is not None and monotonic() >= until:
+                    return False
+                lane.join(0.2 if until is None else min(0.2, max(until - monotonic(), 0)))
+        return True
 
     def _halt(self) -> None:
         """Wake every lane; each ends instead of going on."""
         self._shared.halted = True
-        for locks, _ in (*self._channels, *self._arrivals.values()):
+        self._admission.ring()
+        for locks, _ in self._channels:
             for lock in locks:
                 try:
                     lock.release()
                 except RuntimeError:
                     continue  # it was not taken
-        for _ in range(self.capacity):
-            self._room.release()
 
     # -- steps in --------------------------------------------------------------------------------------------------
 
@@ -213,33 +221,16 @@ class Runtime:
         """
         name = route if route is not None else next(iter(self._routes))
         if name not in self._routes:
-            raise ValueError(f"no route `{name}`; `{self.program.topology.topology}` has {', '.join(self._routes)}")
+            raise ValueError(
+                f"no route `{name}`; `{self.program.topology.topology}` has {', '.join(self._routes)}"
+            )
         if rows:
             if self.rows is None:
                 raise ValueError(f"`{self.program.topology.topology}` keeps no request-keyed rows")
             self.rows.check(rows)
         if not self._lanes:
-            raise RuntimeStopped("the run has not started or has ended")
-        if not self._room.acquire(blocking=block):
-            raise QueueFull(f"{self.capacity} steps are on their way")
-        ticket: Future[Any] = Future()
-        with self._admission:
-            if self._closed or self._shared.halted:
-                self._room.release()
-                raise RuntimeStopped("the run has ended") from self._fault
-            step = StepRecord(
-                self._turns,
-                index=self._steps,
-                route=name,
-                visits=self._routes[name],
-                command=command,
-                rows=rows,
-                ticket=ticket,
-            )
-            self._steps += 1
-            self._outbox.expect(step)
-            self._admit(step)
-        return ticket
+            raise RuntimeStopped("the run has not started or has ended") from self._fault
+        return self._admission.submit(command, name, self._routes[name], rows, block)
 
     def map(self, commands: Iterable[Any], *, route: str | None = None) -> Iterator[Any]:
         """Results in order, lazily: at most `capacity` commands are taken ahead of the result that is asked for.
@@ -254,73 +245,52 @@ class Runtime:
         while pending:
             yield pending.popleft().result()
 
-    def _admit(self, step: StepRecord) -> None:
-        """Announce the next turn's step to every entry node; the caller holds the admission lock."""
-        self._shared.records[step.turn] = step
-        self._shared.records.pop(step.turn - self._kept, None)
-        self._shared.starved = False
-        self._turns += 1
-        for name, (locks, size) in self._arrivals.items():
-            locks[(step.turn + self.program.graph.lag[name]) % size].release()
-
     # -- called by lanes -------------------------------------------------------------------------------------------
-
-    def _starve(self) -> None:
-        """An entry node found no step: from now on, until one arrives, see whether a bubble is called for."""
-        if self.program.max_lag == 0:
-            return
-        with self._admission:
-            self._shared.starved = True
-        self._unstarve()
-
-    def _unstarve(self) -> None:
-        with self._admission:
-            if self._closed or not self._shared.starved:
-                return
-            done = {name: self._shared.done[position] for name, position in self._position.items()}
-            graph = self.program.graph
-            needed = bubbles_needed(done, graph.lag, graph.arcs, self._entries, self._turns, self._works)
-            for _ in range(needed):
-                self.bubbles += 1
-                self._admit(StepRecord(self._turns))
-
-    def _works(self, node: str, turn: int) -> bool:
-        step = self._shared.records.get(turn)
-        return step is not None and node in step.visits and not step.complete
 
     def _through(self, step: StepRecord) -> None:
         """A node is through with the step; the last one completes it."""
         if step.pending.pop() == 0:
             self._outbox.complete(step)
-            self._room.release()
 
-    def _lane_main(self, position: int, ready: threading.Barrier) -> None:
+    def _lane_main(self, position: int) -> None:
+        lane = self.program.lanes[position]
         started: list[Op] = []
         try:
-            if self._threads is not None:
-                torch.set_num_threads(self._threads)
             try:
-                for op in self.program.lanes[position].ops:
+                if self._threads is not None:
+                    torch.set_num_threads(self._threads)
+                for op in lane.ops:
                     self._call_lifecycle(op, "start")
                     started.append(op)
             finally:
-                ready.wait()
+                self._ready.wait()
             if not self._lane_faults:
-                lane_thread.run(self._ops[position], self._shared, self._starve, self._unstarve, self._through)
+                bell, admission = self._admission.bell(lane.name), self._admission
+                lane_thread.run(
+                    self._ops[position],
+                    self._shared,
+                    bell,
+                    admission.starve,
+                    admission.unstarve,
+                    self._through,
+                )
         except (LifecycleError, threading.BrokenBarrierError):
             pass  # noted already, and raised from `__enter__`
         except BaseException as fault:
-            self._fault = fault
-            self._halt()
-            self._outbox.abandon(_internal)
+            self._died(fault)
         finally:
             for op in reversed(started):
                 try:
                     self._call_lifecycle(op, "stop")
                 except LifecycleError:
                     continue  # noted; the other nodes still stop
-            if min(self._shared.done, default=0) > self._shared.last_turn:
-                self._halt()  # wakes lanes of lagged nodes that had begun one turn more
+
+    def _died(self, fault: BaseException) -> None:
+        """The lane cannot go on: end the run, and let nobody wait for what will not come."""
+        self._fault = self._fault or fault
+        self._admission.close()
+        self._halt()
+        self._outbox.abandon(_internal)
 
     def _call_lifecycle(self, op: Op, phase: str) -> None:
         implementation = self.executor.nodes[op.node]
@@ -376,9 +346,8 @@ class Runtime:
             (self._channels[index][0], self._channels[index][1], self.program.channels[index].tokens)
             for index in op.signals
         ]
-        arrival = self._arrivals[op.node] if op.entry else None
         waits = [self._channels[index] for index in op.waits]
-        return lane_thread.Op(op.node, self._position[op.node], op.lag, firing, arrival, waits, signals)
+        return lane_thread.Op(op.node, self._position[op.node], op.lag, firing, op.entry, waits, signals)
 
     def _failed(self, turn: int) -> bool:
         step = self._shared.records.get(turn)
@@ -411,8 +380,22 @@ class Runtime:
 
     def wait_graph(self) -> str:
         """Which node of which step each lane is in or waits at, and for what; can be asked for at any time."""
-        done = {name: self._shared.done[position] for name, position in self._position.items()}
-        return wait_graph(self.program, done, self._turns)
+        return wait_graph(self.program, self._done(), self._shared.arrived, self._step_name)
+
+    @property
+    def bubbles(self) -> int:
+        """Turns that went by without a step, so that no result had to wait for one."""
+        return self._admission.bubbles
+
+    def _done(self) -> dict[str, int]:
+        """For each node, how many turns it is through."""
+        return {name: self._shared.done[position] for name, position in self._position.items()}
+
+    def _step_name(self, turn: int) -> str:
+        if turn >= self._shared.arrived:
+            return "the next step"
+        step = self._shared.records.get(turn)
+        return "no step" if step is None else f"step {step.index}"
 
 
 def _request_rows(pools: Mapping[str, Pool]) -> RequestRows | None:
@@ -425,6 +408,15 @@ def _request_rows(pools: Mapping[str, Pool]) -> RequestRows | None:
         if tensor.dim() > 0
     ]
     return RequestRows(min(sizes)) if sizes else None
+
+
+def _check_numbers(queue: int, threads: int | None, drain_timeout: float | None) -> None:
+    if queue < 1:
+        raise ValueError(f"queue={queue}: at least one step must be able to wait")
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads={threads}: a lane needs at least one, or None to leave torch alone")
+    if drain_timeout is not None and drain_timeout < 0:
+        raise ValueError(f"drain_timeout={drain_timeout}: it is 0 or more seconds, or None for no limit")
 
 
 def _internal() -> InternalError:

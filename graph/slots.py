@@ -48,6 +48,10 @@ class Pool:
         """Whether a slot is a record of tensors, rather than an object that a factory made."""
         return bool(self.slots) and isinstance(self.slots[0], dict)
 
+    def holds(self, turn: int) -> bool:
+        """Whether the step of `turn` has a slot."""
+        return self.tenant[turn % self.buffer.slots] == turn
+
     def give_back(self, slot: int) -> bool:
         """Free the slot; True where it was suspect, and is now replaced by a new one and kept out of use."""
         self.tenant[slot] = None
@@ -85,7 +89,9 @@ def _pool(
     declared = topology.types[buffer.type]
     if isinstance(declared, str):
         if buffer.type not in resources:
-            raise BindError(f"buffer `{name}` needs a factory for `{buffer.type}`: add it to the executor's `resources`")
+            raise BindError(
+                f"buffer `{name}` needs a factory for `{buffer.type}`: add it to the executor's `resources`"
+            )
         return Pool(name, buffer, resources[buffer.type], ())
 
     def make() -> Fields:
@@ -109,5 +115,5 @@ def _tensor(
         if declared.place == "pinned" and device.startswith("cuda"):
             return tensor.pin_memory()
         return tensor.share_memory_() if declared.place == "shared" else tensor
-    except RuntimeError as error:
+    except (RuntimeError, AssertionError) as error:  # the latter from a torch without that device
         raise BindError(f"`{buffer}.{field}` as {kind} of {shape} cannot be allocated: {error}") from None

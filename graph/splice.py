@@ -1,8 +1,8 @@
-"""Edits to a topology, made in the file's own text: comments, order and every untouched line stay as they are.
+"""Edits to a topology, made in the file's own text: comments, order and every other line stay as they are.
 
-What `extends` brings in is never changed where it stands: the file given gets an entry that overrides it, or `null`
-where something inherited goes away. The new text is read again and compared with the topology that was meant; where
-they differ nothing is written and `SpliceError` says so.
+What `extends` brings in is never changed where it stands: the file given gets an entry that overrides it, or
+`null` where something inherited goes away. The new text is read again and compared with the topology that was
+meant; where they differ there is no new text, and `SpliceError` says so.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from pydantic import ValidationError
 from graph.diagnostics import TopologyError
 from graph.edits import Edit, EditError, Remove, Set, edited, edited_data, plain
 from graph.reading import load_text
-from graph.text_edit import CannotPlace, Document
+from graph.text_edit import Document
+from graph.text_list import CannotPlace
 from graph.topology import Topology, parse_edge
 
 
 class SpliceError(Exception):
-    """The edits cannot be made in this text by position; `BindError`, in contrast, is about code that does not fit a file."""
+    """The edits cannot be made in this text; the message names the file and the reason."""
 
 
 def splice(text: str, file: str, edits: Sequence[Edit], overrides: Sequence[str] = ()) -> str:
     """`text`, the content of `file`, with `edits` made.
 
-    `overrides` are those that the topology was read with. Raises `SpliceError` where the result would not read as the
-    edited topology, for instance because an override hides the place, or it is reached through an alias.
+    `overrides` are those that the topology was read with. Raises `SpliceError` where the result would not
+    read as the edited topology, for instance because an override hides the place, or an alias shares it.
     """
     try:
         origin = load_text(text, file, overrides)
@@ -84,7 +85,7 @@ def _at(data: Any, path: Sequence[str]) -> Any:
 
 
 def _spelt(document: Document, path: tuple[str, ...]) -> tuple[str, ...]:
-    """The path as this text spells it: a lane's short form has no `nodes`, an edge's key may be spaced otherwise."""
+    """The path as this text spells it: a lane may be in its short form, an edge's key spaced otherwise."""
     if len(path) >= 2 and path[0] == "edges":
         for key in document.keys(("edges",)):
             if _edge(key) == _edge(path[1]):

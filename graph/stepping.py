@@ -1,22 +1,29 @@
-"""A step on its way: what is known of it, and how its outcome reaches its ticket in order."""
+"""A step on its way: what is known of it, and how its outcome reaches its ticket in order.
+
+A turn that has arrived and has no record is a bubble.
+"""
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
 from graph.errors import RuntimeStopped
+from graph.lanes.thread import Shared
 from graph.node import Rows
 from graph.topology import Use
 
+log = logging.getLogger("laneflow")
+
 
 class StepRecord:
-    """One turn's step. A bubble visits no node and has neither index nor ticket."""
+    """One submitted step."""
 
     __slots__ = (
+        "_claim",
         "command",
         "complete",
         "error",
@@ -26,7 +33,6 @@ class StepRecord:
         "route",
         "rows",
         "started",
-        "unclaimed",
         "ticket",
         "turn",
         "values",
@@ -37,13 +43,12 @@ class StepRecord:
     def __init__(
         self,
         turn: int,
-        *,
-        index: int = -1,
-        route: str = "",
-        visits: frozenset[str] = frozenset(),
-        command: Any = None,
-        rows: Rows = (),
-        ticket: Future[Any] | None = None,
+        index: int,
+        route: str,
+        visits: frozenset[str],
+        command: Any,
+        rows: Rows,
+        ticket: Future[Any],
     ) -> None:
         self.turn = turn
         self.index = index
@@ -53,8 +58,10 @@ class StepRecord:
         self.rows = rows
         self.ticket = ticket
         self.started = False
-        self.unclaimed = [True]
-        self.complete = False
+        self._claim = threading.Lock()
+        """Guards `started`: a step is either started by a lane or cancelled, by whoever comes first."""
+        self.complete = not visits
+        """Every node is through with the step, or nobody waits for them any more."""
         self.result: Any = None
         self.error: Exception | None = None
         self.values: dict[tuple[str, str], Any] = {}
@@ -65,75 +72,109 @@ class StepRecord:
         """One item per visited node that is not through; list.pop is atomic, so whoever gets 0 is the last."""
 
     def start(self) -> None:
-        """A first node is about to run: from here the ticket can no longer be cancelled; where it was, fail the step."""
-        self.started = True
-        try:
-            self.unclaimed.pop()  # atomic: two lanes may start a step at the same time
-        except IndexError:
-            return
-        if self.ticket is not None and not self.ticket.set_running_or_notify_cancel():
-            self.fail(RuntimeStopped("the step was cancelled before it started"))
+        """A first node is about to run: from here the ticket can not be cancelled; where it was, fail the step."""
+        with self._claim:
+            if not self.started:
+                if not self.ticket.set_running_or_notify_cancel():
+                    self.fail(RuntimeStopped("the step was cancelled before it started"))
+                self.started = True
+
+    def cancel(self, error: Exception) -> None:
+        """Fail the step if no node of it has run yet."""
+        with self._claim:
+            if not self.started:
+                self.fail(error)
 
     def fail(self, error: Exception) -> None:
         """Note the first failure; a later one of the same step tells nothing more."""
         if self.error is None:
             self.error = error
 
+    def resolve(self) -> None:
+        """Hand the outcome to the ticket, and let go of what only running nodes needed. Again changes nothing."""
+        ticket = self.ticket
+        if not ticket.done() and (ticket.running() or ticket.set_running_or_notify_cancel()):
+            try:
+                if self.error is not None:
+                    ticket.set_exception(self.error)
+                else:
+                    ticket.set_result(self.result)
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # of a callback, or where somebody else has resolved the ticket
+                log.exception("the ticket of step %d could not be resolved quietly", self.index)
+        self.command = self.result = None
+
 
 class Outbox:
-    """Resolves tickets strictly in the order of submission, whichever step is complete first."""
+    """Resolves tickets strictly in the order of submission, whichever step is complete first.
 
-    def __init__(self) -> None:
-        self._waiting: deque[StepRecord] = deque()
-        self._lock = threading.Lock()
-        self._empty = threading.Condition(self._lock)
+    No lock is held while a ticket is resolved, so its callbacks may submit.
+    """
 
-    def expect(self, record: StepRecord) -> None:
-        """The next ticket in order."""
-        with self._lock:
-            self._waiting.append(record)
+    def __init__(self, shared: Shared, keep: int, on_resolved: Callable[[], None]) -> None:
+        self._shared = shared
+        self._keep = keep
+        """How many turns behind a step its nodes may still look."""
+        self._on_resolved = on_resolved
+        self._next = 0
+        self._resolving = threading.Lock()
+        """Held by the one thread that resolves tickets, which also advances `_next` and `resolved`."""
+        self.resolved = 0
+        """Steps whose ticket is resolved, bubbles not counted."""
 
     def complete(self, record: StepRecord) -> None:
         """The step is over; resolve its ticket and those behind it that only waited for it."""
-        with self._lock:
-            record.complete = True
-            while self._waiting and self._waiting[0].complete:
-                _resolve(self._waiting.popleft())
-            if not self._waiting:
-                self._empty.notify_all()
+        record.complete = True
+        self.settle()
+
+    def settle(self) -> None:
+        """Resolve what can be resolved; where another thread is at it, that thread sees to it."""
+        while self._due() and self._resolving.acquire(blocking=False):
+            try:
+                self._resolve_due()
+            finally:
+                self._resolving.release()
 
     def abandon(self, error: Callable[[], Exception]) -> None:
         """Resolve every ticket that is left: with its own outcome where it has one, else with `error`."""
-        with self._lock:
-            while self._waiting:
-                record = self._waiting.popleft()
-                if not record.complete:
-                    record.fail(error())
-                _resolve(record)
-            self._empty.notify_all()
+        for record in self.unresolved():
+            if not record.complete:
+                record.fail(error())
+                record.complete = True
+        waited = self._resolving.acquire(timeout=1.0)  # in vain only where a callback blocks its lane
+        try:
+            self._resolve_due()
+        finally:
+            if waited:
+                self._resolving.release()
 
-    def unstarted(self) -> list[StepRecord]:
-        """Steps of which no node has run yet."""
-        with self._lock:
-            return [record for record in self._waiting if not record.started]
+    def unresolved(self) -> list[StepRecord]:
+        """Steps that have arrived and whose ticket is not resolved, in order."""
+        found = (self._shared.records.get(turn) for turn in range(self._next, self._shared.arrived))
+        return [record for record in found if record is not None]
 
-    def wait_empty(self, timeout: float | None) -> bool:
-        """Wait until every ticket is resolved; False where that took longer than `timeout` seconds."""
-        with self._lock:
-            return self._empty.wait_for(lambda: not self._waiting, timeout)
+    def _due(self) -> bool:
+        if self._next >= self._shared.arrived:
+            return False
+        record = self._shared.records.get(self._next)
+        return record is None or record.complete
 
-
-def _resolve(record: StepRecord) -> None:
-    ticket = record.ticket
-    if ticket is None or ticket.cancelled():
-        return
-    if not ticket.running() and not ticket.set_running_or_notify_cancel():
-        return  # cancelled in this moment
-    if record.error is not None:
-        ticket.set_exception(record.error)
-    else:
-        ticket.set_result(record.result)
+    def _resolve_due(self) -> None:
+        records = self._shared.records
+        while self._due():
+            record = records.get(self._next)
+            if record is not None:
+                self.resolved += 1
+                self._on_resolved()
+                record.resolve()
+            records.pop(self._next - self._keep, None)
+            self._next += 1
 
 
 def stopped() -> RuntimeStopped:
     return RuntimeStopped("the run was stopped before this step started")
+
+
+def cut_short() -> RuntimeStopped:
+    return RuntimeStopped("the run ended before this step was through")

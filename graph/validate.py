@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from graph.diagnostics import Diagnostic, TopologyError
 from graph.order import MarkedGraph, marked_graph
 from graph.rules.advice import advice
 from graph.rules.emission import emission
+from graph.rules.custody import custody
 from graph.rules.facts import facts
+from graph.rules.handing import handing
+from graph.rules.holding import holding
 from graph.rules.lifetime import lifetime
 from graph.rules.names import names
-from graph.rules.ownership import holding, tenures
 from graph.rules.progress import deadlocks, late_turns, unreached_limit
 from graph.rules.shape import shape
 from graph.rules.state import generations, races
 from graph.rules.structure import structure, unvisited
+from graph.rules.tenure import tenures
 from graph.rules.types import types
 from graph.rules.written import written
 from graph.topology import Topology
@@ -33,32 +36,43 @@ class Validated:
 
 def diagnose(topology: Topology) -> list[Diagnostic]:
     """Every fault, warning and advice in the order of the file; of an abstract one LF001-LF005 alone."""
+    found = list(faults(topology))
+    if not topology.abstract and not _errors(found):
+        found += advice(topology, marked_graph(topology), lambda other: not _errors(_faults(other)))
+    return sorted(found, key=lambda one: (one.location, one.code))
+
+
+def faults(topology: Topology) -> list[Diagnostic]:
+    """As `diagnose`, in no certain order and without advice, which costs more than all the rest."""
     found = [*shape(topology), *names(topology), *types(topology)]
     if not found and not topology.abstract:
         found = list(_faults(topology))
-        if all(one.severity != "error" for one in found):
+        if not _errors(found):
             found += unvisited(topology)
-    return sorted(found, key=lambda one: (one.location, one.code))
+    return found
+
+
+def _errors(found: Iterable[Diagnostic]) -> bool:
+    return any(one.severity == "error" for one in found)
 
 
 def _faults(topology: Topology) -> Iterator[Diagnostic]:
     """The faults of a topology that has none of LF001-LF005: all that can be decided."""
     known = facts(topology)
     graph = marked_graph(topology)
-    unplaced = [*structure(topology), *late_turns(topology, graph)]
+    turnless = [*structure(topology), *late_turns(topology, graph)]
     uncounted = list(tenures(known))
     broken = {fault.buffer for fault in uncounted if fault.buffer is not None}
-    yield from unplaced
+    yield from turnless
     yield from uncounted
-    yield from holding(known)
+    ways = custody(known)
+    yield from holding(known, ways)
+    yield from handing(known, ways)
     yield from generations(known)
-    stuck = (
-        []
-        if {"LF101", "LF102", "LF302"} & {fault.code for fault in unplaced}
-        else list(deadlocks(topology, graph))
-    )
+    orderless = any(fault.code in ("LF101", "LF102", "LF302") for fault in turnless)
+    stuck = [] if orderless else list(deadlocks(topology, graph))
     yield from stuck
-    if stuck or {"LF101", "LF102", "LF302"} & {fault.code for fault in unplaced}:
+    if orderless or stuck:
         yield from written(known, None, broken)
         return
     yield from written(known, graph, broken)
@@ -66,7 +80,6 @@ def _faults(topology: Topology) -> Iterator[Diagnostic]:
     yield from races(known, graph)
     yield from unreached_limit(topology)
     yield from emission(known, graph)
-    yield from advice(topology, graph)
 
 
 def validate(topology: Topology) -> Validated:
@@ -74,7 +87,7 @@ def validate(topology: Topology) -> Validated:
     if topology.abstract:
         raise TopologyError([_abstract(topology)])
     found = diagnose(topology)
-    if any(diagnostic.severity == "error" for diagnostic in found):
+    if _errors(found):
         raise TopologyError(found)
     return Validated(topology, marked_graph(topology), tuple(found))
 

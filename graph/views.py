@@ -11,6 +11,9 @@ import torch
 from graph.slots import Pool, Record
 from graph.topology import Topology, Use
 
+VIEWS_KEPT = 4096
+"""Per node. Slot counts whose least common multiple is larger repeat too seldom to keep a view for each case."""
+
 
 class Slots:
     """The slots of one step by buffer name; `at(n)` has those of the step n back, None where absent."""
@@ -26,7 +29,9 @@ class Slots:
         return self._back(back)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"`{name}` is not among the buffers that this node declares: {sorted(self._named())}")
+        raise AttributeError(
+            f"`{name}` is not among the buffers that this node declares: {sorted(self._named())}"
+        )
 
     def _named(self) -> Iterable[str]:
         return (name for name in self.__dict__ if not name.startswith("_"))
@@ -35,16 +40,27 @@ class Slots:
 class NodeViews:
     """The views of one node, made once per slot and reused turn after turn."""
 
-    def __init__(self, node: str, topology: Topology, pools: Mapping[str, Pool], failed: Callable[[int], bool]) -> None:
+    def __init__(
+        self, node: str, topology: Topology, pools: Mapping[str, Pool], failed: Callable[[int], bool]
+    ) -> None:
         declared = topology.nodes[node]
         self.node = node
         self.pools = pools
         self.failed = failed
         self.turn = 0
-        self.own = _fields_by_buffer(topology, (use for use in (*declared.reads, *declared.writes) if not use.back))
+        self.own = _fields_by_buffer(
+            topology, (use for use in (*declared.reads, *declared.writes) if not use.back)
+        )
         self.backs = {
-            back: _fields_by_buffer(topology, (u for u in (*declared.reads, *declared.writes) if u.back == back))
+            back: _fields_by_buffer(
+                topology, (u for u in (*declared.reads, *declared.writes) if u.back == back)
+            )
             for back in sorted({use.back for use in (*declared.reads, *declared.writes) if use.back})
+        }
+        self.writes = {
+            Use(use.buffer, field, use.back)
+            for use in declared.writes
+            for field in ((use.field,) if use.field else topology.fields(use.buffer))
         }
         self.period = math.lcm(*(pools[name].buffer.slots for name in self.own), 1)
         self.made: dict[int, Slots] = {}
@@ -54,8 +70,11 @@ class NodeViews:
         self.turn = turn
         view = self.made.get(turn % self.period)
         if view is None:
-            view = Slots({name: self._slot(name, fields, turn) for name, fields in self.own.items()}, self._resolver())
-            self.made[turn % self.period] = view
+            view = Slots(
+                {name: self._slot(name, fields, turn) for name, fields in self.own.items()}, self._resolver()
+            )
+            if self.period <= VIEWS_KEPT:
+                self.made[turn % self.period] = view
         return view
 
     def after_failure(self, turn: int, written: set[Use]) -> Slots:
@@ -66,13 +85,15 @@ class NodeViews:
             pool = self.pools[name]
             if pool.buffer.persistent:
                 buffers[name] = self._slot(name, fields, turn)
-            elif pool.tenant[turn % pool.buffer.slots] != turn:
+            elif not pool.holds(turn):
                 buffers[name] = None
             elif not pool.is_record:
-                buffers[name] = pool.slots[turn % pool.buffer.slots]
+                buffers[name] = self._slot(name, fields, turn) if Use(name) in written else None
             else:
                 slot = pool.slots[turn % pool.buffer.slots]
-                seen = {f: slot[f] if Use(name, f) in written or Use(name) in written else None for f in fields}
+                seen = {
+                    f: slot[f] if Use(name, f) in written or Use(name) in written else None for f in fields
+                }
                 buffers[name] = Record(seen)
         return Slots(buffers, self._resolver())
 
@@ -80,16 +101,17 @@ class NodeViews:
         """Make the views anew: a slot was replaced."""
         self.made.clear()
 
-    def read_only(self, topology: Topology) -> list[torch.Tensor]:
-        """Tensors of the current step that the node sees and does not declare as written."""
-        written = _fields_by_buffer(topology, (use for use in topology.nodes[self.node].writes if not use.back))
-        return [
-            self.pools[name].slots[self.turn % self.pools[name].buffer.slots][field]
-            for name, fields in self.own.items()
-            if self.pools[name].is_record
-            for field in fields
-            if field not in written.get(name, ())
-        ]
+    def read_only(self) -> dict[str, torch.Tensor]:
+        """By their names in the file, the tensors that the node may look at now and does not declare as written."""
+        found = {}
+        for back, buffers in {0: self.own, **self.backs}.items():
+            for name, fields in buffers.items():
+                pool, turn = self.pools[name], self.turn - back
+                if pool.is_record and (pool.buffer.persistent or pool.holds(turn)):
+                    slot = pool.slots[turn % pool.buffer.slots]
+                    unwritten = (field for field in fields if Use(name, field, back) not in self.writes)
+                    found.update({str(Use(name, field, back)): slot[field] for field in unwritten})
+        return found
 
     def _resolver(self) -> Callable[[int], Slots] | None:
         return self._earlier if self.backs else None
@@ -101,14 +123,10 @@ class NodeViews:
         present = turn >= 0 and not self.failed(turn)
         return Slots(
             {
-                name: self._slot(name, fields, turn) if present and self._holds(name, turn) else None
+                name: self._slot(name, fields, turn) if present and self.pools[name].holds(turn) else None
                 for name, fields in self.backs[back].items()
             }
         )
-
-    def _holds(self, name: str, turn: int) -> bool:
-        pool = self.pools[name]
-        return pool.tenant[turn % pool.buffer.slots] == turn
 
     def _slot(self, name: str, fields: tuple[str, ...], turn: int) -> Any:
         pool = self.pools[name]
@@ -120,5 +138,7 @@ def _fields_by_buffer(topology: Topology, uses: Iterable[Use]) -> dict[str, tupl
     found: dict[str, list[str]] = {}
     for use in uses:
         wanted = found.setdefault(use.buffer, [])
-        wanted.extend(f for f in ((use.field,) if use.field else topology.fields(use.buffer)) if f not in wanted)
+        wanted.extend(
+            f for f in ((use.field,) if use.field else topology.fields(use.buffer)) if f not in wanted
+        )
     return {name: tuple(fields) for name, fields in found.items()}

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from graph.program import LaneProgram, Op, Program
 
 
-def wait_graph(program: Program, done: Mapping[str, int], submitted: int) -> str:
+def wait_graph(
+    program: Program, done: Mapping[str, int], arrived: int, step_name: Callable[[int], str]
+) -> str:
     """One line a lane: the node and step it has come to, and each wait of it that is not met.
 
-    `done` has the turns that each node is through; `submitted` how many steps have arrived, bubbles included.
+    `done` has the turns that each node is through; `arrived` is how many turns have come in, bubbles included, and
+    `step_name` what the step of such a turn is called.
     """
-    return "\n".join(_lane(program, lane, done, submitted) for lane in program.lanes)
+    return "\n".join(_lane(program, lane, done, arrived, step_name) for lane in program.lanes)
 
 
-def _lane(program: Program, lane: LaneProgram, done: Mapping[str, int], submitted: int) -> str:
+def _lane(
+    program: Program,
+    lane: LaneProgram,
+    done: Mapping[str, int],
+    arrived: int,
+    step_name: Callable[[int], str],
+) -> str:
     op = _current(lane, done)
     turn = done[op.node]
     unmet = []
-    if op.entry and turn - op.lag >= submitted:
+    if op.entry and turn - op.lag >= arrived:
         unmet.append("a command")
     for index in op.waits:
         channel = program.channels[index]
         if done[channel.producer] <= turn - channel.tokens:
-            step = turn - channel.tokens - program.graph.lag[channel.producer]
+            step = step_name(turn - channel.tokens - program.graph.lag[channel.producer])
             what = f" (slot of `{channel.arc.buffer}`)" if channel.arc.buffer else ""
-            unmet.append(f"`{channel.producer}` of step {step}{what}")
+            unmet.append(f"`{channel.producer}` of {step}{what}")
     state = f"waits for {' and '.join(unmet)}" if unmet else "is at work"
-    return f"lane {lane.name}: `{op.node}` of step {turn - op.lag} {state}"
+    return f"lane {lane.name}: `{op.node}` of {step_name(turn - op.lag)} {state}"
 
 
 def _current(lane: LaneProgram, done: Mapping[str, int]) -> Op:

@@ -1,7 +1,7 @@
-"""The schedule that shows a fault: real firings, every wait of the topology met, and the clash in plain sight.
+"""The schedule that shows a fault: every wait of the topology met, and the clash in plain sight.
 
-Every firing starts as soon as its waits allow and takes one unit of time, except the one that nothing orders: it is
-held until the other has started. That this is always possible is what makes the verdicts complete.
+Every firing starts as soon as its waits allow and takes one unit of time, except the one that nothing
+orders: it lasts until the other has started. That this can always be done makes the verdicts complete.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _Run:
 def _stuck(topology: Topology, diagnostic: Diagnostic) -> tuple[Firing, ...]:
     """How far the steps get before a deadlock, where what is passed before step 0 holds nothing up.
 
-    Lanes that the deadlock does not touch would go on; they are cut where the stuck nodes have had their turn.
+    Lanes that the deadlock does not touch would go on; they are cut soon after the stuck nodes' turn.
     """
     graph = marked_graph(topology)
     turns = 3 + max(graph.lag.values(), default=0)
@@ -150,7 +150,7 @@ def _stuck(topology: Topology, diagnostic: Diagnostic) -> tuple[Firing, ...]:
 
 
 def _needs(topology: Topology, graph: MarkedGraph, turns: int) -> dict[tuple[str, int], set[tuple[str, int]]]:
-    """For each firing on a step that exists, those of such steps that it waits for itself, its lane's last included."""
+    """For each firing on a step that exists, those of such steps that it waits for."""
     found: dict[tuple[str, int], set[tuple[str, int]]] = {}
     for lane in topology.lanes.values():
         last: set[tuple[str, int]] = set()
@@ -175,7 +175,7 @@ def _incoming(graph: MarkedGraph) -> dict[str, list[Arc]]:
 
 def _turn_order(graph: MarkedGraph) -> list[str]:
     """The nodes so that within one turn each comes behind what it waits for."""
-    same_turn: nx.DiGraph = nx.DiGraph()
+    same_turn: nx.DiGraph[str] = nx.DiGraph()
     same_turn.add_nodes_from(graph.lag)
     same_turn.add_edges_from((arc.source, arc.target) for arc in graph.arcs if arc.tokens == 0)
     return list(nx.topological_sort(same_turn))

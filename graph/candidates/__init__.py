@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from graph.candidates.changes import Change
+from graph.candidates.changes import Change as Change
 from graph.candidates.content import anonymous, unwritten
 from graph.candidates.names import misread_types, unknown_names
 from graph.candidates.ordering import order_faults

@@ -1,7 +1,7 @@
-"""Single changes to a topology, each with its edits, the sentence for the help line, and what it costs to accept.
+"""Single changes to a topology, each with its edits, the sentence for the help line, and what it costs.
 
-The cost orders the search: about 10 for the natural change that keeps all that the file says, more where the order of
-the lanes or the meaning shifts, and near 100 where something that the author wanted would be gone.
+The cost orders the search: about 10 for the natural change that keeps all that the file says, more where the
+order of the lanes or the meaning shifts, and near 100 where something that the author wanted would be gone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from graph.topology import EdgeKey, Entry, Topology, Use
 
 Part = Literal["carries", "lends"]
 Port = Literal["acquires", "releases", "reads", "writes"]
+USES: tuple[Port, ...] = ("reads", "writes")
+PARTS: tuple[Part, ...] = ("carries", "lends")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def slots(topology: Topology, buffer: str, count: int) -> Change:
 def edge(
     topology: Topology, key: EdgeKey, carries: Sequence[str] = (), lends: Sequence[str] = ()
 ) -> Change | None:
-    """The edge with these buffers on it, beside what it has; None where it says all that already, or is its own end."""
+    """The edge with these buffers beside what it has; None where it has them or leads nowhere."""
     known = topology.edges.get(key)
     if key.producer == key.consumer and key.back == 0:
         return None
@@ -70,7 +72,7 @@ def edge(
 
 
 def handed_otherwise(topology: Topology, key: EdgeKey, buffer: str, to: Part | None) -> Change:
-    """The buffer moved from `carries` to `lends` of an edge or back; taken off the edge where `to` is None."""
+    """The buffer moved between `carries` and `lends` of an edge; taken off the edge where `to` is None."""
     known = topology.edges[key]
     edits: list[Edit] = []
     for part in ("carries", "lends"):
@@ -139,7 +141,7 @@ def lagged(topology: Topology, node: str, lag: int) -> Change:
 
 
 def placed(topology: Topology, node: str, lane: str, place: int, lag: int) -> Change:
-    """The node's entry at `place` of a lane's program, and on no other lane; `place` counts without the entry itself."""
+    """The node's entry at `place` among the other entries of a lane, and on no other lane."""
     change = NOTHING
     for name, program_ in topology.lanes.items():
         kept = [entry for entry in program_.nodes if entry.node != node]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graph.candidates.changes import (
+    USES,
     Change,
     reread,
     unvisited,
@@ -12,10 +13,10 @@ from graph.candidates.changes import (
     with_port,
     without_port,
 )
+from graph.candidates.custody import owners
 from graph.candidates.ordering import ordered
-from graph.candidates.ownership import owners
 from graph.diagnostics import Diagnostic
-from graph.edits import Set
+from graph.edits import Remove, Set
 from graph.topology import Topology, Use
 
 
@@ -93,12 +94,9 @@ def anonymous(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
     node = diagnostic.nodes[0]
     slots = [name for name, buffer in topology.buffers.items() if not buffer.persistent]
     near = {use.buffer for use in (*topology.nodes[node].reads, *topology.nodes[node].writes)}
-    near |= {
-        buffer
-        for key, edge in topology.edges.items()
-        if key.consumer == node
-        for buffer in (*edge.carries, *edge.lends)
-    }
+    for key, edge in topology.edges.items():
+        if key.consumer == node:
+            near.update((*edge.carries, *edge.lends))
     for name in sorted(slots, key=lambda name: name not in near):
         known = "generation" in topology.fields(name)
         read = with_port(topology, node, "reads", Use(name, "generation"))
@@ -113,10 +111,13 @@ def anonymous(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
                 f"int32[{', '.join(str(dim) for dim in dims)}]",
             )
             read = with_port(topology, node, "reads", Use(name, "generation"))
-            text = f"give `{topology.buffers[name].type}` a `generation` and let `{node}` read `{name}.generation`"
+            record = topology.buffers[name].type
+            text = f"give `{record}` a `generation` and let `{node}` read `{name}.generation`"
             yield Change((field, *read.edits), text, 26 if name in near else 34)
-    for port in ("reads", "writes"):
-        if diagnostic.buffer and any(
-            use.buffer == diagnostic.buffer for use in getattr(topology.nodes[node], port)
-        ):
-            yield without_port(topology, node, port, diagnostic.buffer)  # type: ignore[arg-type]
+    if diagnostic.buffer is None:
+        return
+    unkeyed = Remove(("buffers", diagnostic.buffer, "keyed_by"))
+    yield Change((unkeyed,), f"drop `keyed_by` of `{diagnostic.buffer}`", 60)
+    for port in USES:
+        if any(use.buffer == diagnostic.buffer for use in getattr(topology.nodes[node], port)):
+            yield without_port(topology, node, port, diagnostic.buffer)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from graph.candidates.changes import Change, program
 from graph.diagnostics import Diagnostic
 from graph.edits import Edit, Remove, Rename, Set
 from graph.rules.types import DTYPES
-from graph.topology import EdgeKey, Entry, TensorType, Topology, Use
+from graph.topology import Edge, EdgeKey, Entry, Node, TensorType, Topology, Use
 
 NEAR = 0.5
 """How alike a name must be to be the natural correction."""
@@ -18,7 +19,7 @@ NEAR = 0.5
 
 @dataclass(frozen=True)
 class _Correction:
-    """One place where a name stands, what it may be instead, and how the place is written with another name."""
+    """One place where a name stands, and what it may be instead."""
 
     name: str
     known: Collection[str]
@@ -40,7 +41,7 @@ class _Correction:
         value = _value(topology, self.path)
         if isinstance(value, str):
             return (Set(self.path, instead),)
-        return (Set(self.path, [_renamed(one, self.name, instead) for one in value]),)  # type: ignore[attr-defined]
+        return (Set(self.path, [_renamed(one, self.name, instead) for one in value]),)
 
 
 def unknown_names(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
@@ -76,38 +77,46 @@ def _places(topology: Topology) -> Iterator[_Correction]:
     for name, buffer in topology.buffers.items():
         yield _Correction(buffer.type, topology.types, ("buffers", name, "type"))
     for name, node in topology.nodes.items():
-        for port in ("acquires", "releases"):
-            for one in getattr(node, port):
-                yield _Correction(one, topology.buffers, ("nodes", name, port), (name,))
-        for port in ("reads", "writes"):
-            for use in getattr(node, port):
-                path = ("nodes", name, port)
-                yield _Correction(use.buffer, topology.buffers, path, (name,))
-                if (
-                    use.field
-                    and use.buffer in topology.buffers
-                    and topology.buffers[use.buffer].type in topology.types
-                ):
-                    yield _Correction(use.field, topology.fields(use.buffer), path, (name,))
+        yield from _of_node(topology, name, node)
     for key, edge in topology.edges.items():
-        path = ("edges", str(key))
-        nodes = tuple(dict.fromkeys(end for end in (key.producer, key.consumer) if end in topology.nodes))
-        for end in dict.fromkeys((key.producer, key.consumer)):
-            yield _Correction(end, topology.nodes, path, nodes)
-        for part in ("carries", "lends"):
-            for one in getattr(edge, part):
-                yield _Correction(one, topology.buffers, (*path, part), nodes)
-        for part in ("value", "type"):
-            if getattr(edge, part) is not None:
-                yield _Correction(getattr(edge, part), topology.types, (*path, part), nodes)
-    for lane, declared in topology.lanes.items():
-        for entry in declared.nodes:
-            yield _Correction(entry.node, topology.nodes, ("lanes", lane, "nodes"))
+        yield from _of_edge(topology, key, edge)
+    for name, lane in topology.lanes.items():
+        for entry in lane.nodes:
+            yield _Correction(entry.node, topology.nodes, ("lanes", name, "nodes"))
     for route, members in topology.routes.items():
-        for node in members:
-            yield _Correction(node, topology.nodes, ("routes", route))
-    for node in topology.costs:
-        yield _Correction(node, topology.nodes, ("costs", node))
+        for member in members:
+            yield _Correction(member, topology.nodes, ("routes", route))
+    for member in topology.costs:
+        yield _Correction(member, topology.nodes, ("costs", member))
+
+
+def _of_node(topology: Topology, name: str, node: Node) -> Iterator[_Correction]:
+    for port in ("acquires", "releases"):
+        for one in getattr(node, port):
+            yield _Correction(one, topology.buffers, ("nodes", name, port), (name,))
+    for port in ("reads", "writes"):
+        for use in getattr(node, port):
+            yield _Correction(use.buffer, topology.buffers, ("nodes", name, port), (name,))
+            if (
+                use.field
+                and use.buffer in topology.buffers
+                and topology.buffers[use.buffer].type in topology.types
+            ):
+                yield _Correction(use.field, topology.fields(use.buffer), ("nodes", name, port), (name,))
+
+
+def _of_edge(topology: Topology, key: EdgeKey, edge: Edge) -> Iterator[_Correction]:
+    path = ("edges", str(key))
+    ends = tuple(dict.fromkeys((key.producer, key.consumer)))
+    nodes = tuple(end for end in ends if end in topology.nodes)
+    for end in ends:
+        yield _Correction(end, topology.nodes, path, nodes)
+    for part in ("carries", "lends"):
+        for one in getattr(edge, part):
+            yield _Correction(one, topology.buffers, (*path, part), nodes)
+    for part in ("value", "type"):
+        if getattr(edge, part) is not None:
+            yield _Correction(getattr(edge, part), topology.types, (*path, part), nodes)
 
 
 def misread_types(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
@@ -145,7 +154,7 @@ def _nearest(name: str, known: Collection[str]) -> list[str]:
     return sorted(known, key=lambda one: -alike[one])
 
 
-def _value(topology: Topology, path: tuple[str, ...]) -> object:
+def _value(topology: Topology, path: tuple[str, ...]) -> Any:
     section, name, *rest = path
     if section == "edges":
         key = next(key for key in topology.edges if str(key) == name)

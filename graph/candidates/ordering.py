@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graph.candidates.changes import (
+    USES,
     Change,
     edge,
     handed_otherwise,
@@ -94,7 +95,7 @@ def _acquired_earlier(topology: Topology, clash: Clash, buffer: str) -> Iterator
 
 
 def acquired_by(topology: Topology, node: str, buffer: str) -> Change:
-    """The node acquires the buffer instead of those who do, and hands it on to them where an edge leads there."""
+    """The node acquires the buffer instead of those who do, and hands it on along edges to them."""
     change = with_port(topology, node, "acquires", buffer)
     for other in topology.acquirers(buffer):
         change += without_port(topology, other, "acquires", buffer)
@@ -128,7 +129,7 @@ def _released_later(topology: Topology, clash: Clash, buffer: str) -> Iterator[C
 
 
 def _apart_at_every_distance(topology: Topology, first: str, second: str, steps: int) -> Iterator[Change]:
-    """Persistent buffers: the pair must be in some order at each distance, so often it takes an edge each way.
+    """Persistent buffers: the pair must be in order at each distance, so often it takes an edge each way.
 
     Nodes that share no route never meet within a step: there each waits for the other's step before.
     """
@@ -178,8 +179,8 @@ def _other_streams(topology: Topology, first: str, second: str) -> Iterator[Chan
 def _unused(topology: Topology, diagnostic: Diagnostic, buffer: str) -> Iterator[Change]:
     """Last of all: one of the two no longer touches the buffer."""
     for node in diagnostic.nodes[:2]:
-        for port in ("reads", "writes"):
+        for port in USES:
             for back in dict.fromkeys(
                 use.back for use in getattr(topology.nodes[node], port) if use.buffer == buffer
             ):
-                yield without_port(topology, node, port, buffer, back)  # type: ignore[arg-type]
+                yield without_port(topology, node, port, buffer, back)

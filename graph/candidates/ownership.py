@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import networkx as nx
-
 from graph.candidates.changes import (
-    NOTHING,
+    USES,
     Change,
+    Port,
     edge,
     handed_otherwise,
-    listed,
     unvisited,
     visited,
     with_port,
     without_edge,
     without_port,
 )
+from graph.candidates.custody import handed_on, owners
 from graph.candidates.ordering import acquired_by
 from graph.diagnostics import Diagnostic
 from graph.edits import Set
@@ -42,10 +41,17 @@ def miscounts(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
         yield from _released(topology, buffer, route, takers[0])
     yield from _once(topology, buffer, route, takers, givers)
     if not topology.acquirers(buffer) and not topology.releasers(buffer):
-        yield Change((Set(("buffers", buffer, "persistent"), True),), f"write `persistent: true` on `{buffer}`", 26)
+        yield Change(
+            (Set(("buffers", buffer, "persistent"), True),), f"write `persistent: true` on `{buffer}`", 26
+        )
     if topology.routes and (not takers or not givers):
         involved = [node for node in members if node in (*takers, *givers, *users)]
         yield unvisited(topology, route, involved)
+    if not takers:
+        for node in users:
+            for port in USES:
+                if any((use.buffer, use.back) == (buffer, 0) for use in getattr(topology.nodes[node], port)):
+                    yield without_port(topology, node, port, buffer)
 
 
 def _acquired(topology: Topology, buffer: str, route: str, users: list[str]) -> Iterator[Change]:
@@ -87,12 +93,13 @@ def _released(topology: Topology, buffer: str, route: str, taker: str) -> Iterat
 def _once(
     topology: Topology, buffer: str, route: str, takers: list[str], givers: list[str]
 ) -> Iterator[Change]:
-    for port, nodes in (("acquires", takers), ("releases", givers)):
+    turns: tuple[tuple[Port, list[str]], ...] = (("acquires", takers), ("releases", givers))
+    for port, nodes in turns:
         if len(nodes) > 1:
             for node in nodes:
                 if topology.routes:
                     yield unvisited(topology, route, [node]).costing(13)
-                change = without_port(topology, node, port, buffer)  # type: ignore[arg-type]
+                change = without_port(topology, node, port, buffer)
                 yield change.costing(16)
         for node in nodes:
             named = getattr(topology.nodes[node], port)
@@ -144,12 +151,12 @@ def _handed_on_by_others(topology: Topology, buffer: str, diagnostic: Diagnostic
 def _moved(topology: Topology, buffer: str, node: str) -> Iterator[Change]:
     """The use made by a node of the same kind or next to it that holds the slot; last, not made at all."""
     declared = topology.nodes[node]
-    for port in ("reads", "writes"):
+    for port in USES:
         for use in dict.fromkeys(use for use in getattr(declared, port) if use.buffer == buffer):
-            gone = without_port(topology, node, port, buffer, use.back)  # type: ignore[arg-type]
+            gone = without_port(topology, node, port, buffer, use.back)
             for other, there in topology.nodes.items():
                 if other != node and there.kind in ("prepare", "bind", declared.kind):
-                    made = with_port(topology, other, port, use)  # type: ignore[arg-type]
+                    made = with_port(topology, other, port, use)
                     lent = any(
                         (key.back, key.consumer) == (use.back, other)
                         and buffer in (*known.lends, *known.carries)
@@ -186,36 +193,3 @@ def misdirected(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
         if key.back:
             yield handed_otherwise(topology, key, buffer, None)
             yield without_edge(key)
-
-
-def owners(topology: Topology, buffer: str) -> list[str]:
-    """The nodes that ownership reaches within a step, in that order, from the acquirers on."""
-    found = list(topology.acquirers(buffer))
-    for node in found:
-        for key, known in topology.edges.items():
-            if (
-                key.producer == node
-                and key.back == 0
-                and buffer in known.carries
-                and key.consumer not in found
-            ):
-                found.append(key.consumer)
-    return found
-
-
-def handed_on(topology: Topology, buffer: str, owner: str, target: str) -> Iterator[Change]:
-    """Ownership from `owner` to `target`: along the shortest way of the step's edges, or by an edge of its own."""
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(topology.nodes)
-    graph.add_edges_from((key.producer, key.consumer) for key in topology.edges if key.back == 0)
-    if owner != target and nx.has_path(graph, owner, target):
-        way = nx.shortest_path(graph, owner, target)
-        change = NOTHING
-        for producer, consumer in zip(way, way[1:], strict=False):
-            step = edge(topology, EdgeKey(producer, 0, consumer), carries=[buffer])
-            change = change + step if step else change
-        if change.edits:
-            steps = [str(edit.path[1]) for edit in change.edits]
-            yield Change(change.edits, f"let {listed(steps)} carry `{buffer}`", 6 + 2 * len(steps))
-    elif owner != target and (made := edge(topology, EdgeKey(owner, 0, target), carries=[buffer])):
-        yield made

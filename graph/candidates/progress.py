@@ -65,7 +65,7 @@ def cycle_arcs(topology: Topology, diagnostic: Diagnostic) -> list[Arc]:
 
 
 def _lane_turns(topology: Topology, arcs: list[Arc]) -> Iterator[Change]:
-    """Where the cycle runs along a lane: the entries the other way round, or the later work one turn later."""
+    """Where the cycle runs along a lane: its entries the other way round, or a turn later."""
     for arc in arcs:
         if arc.reason != "lane":
             continue

@@ -1,11 +1,13 @@
-"""Changes to lanes, kinds, cycles within a step, types on edges and routes: LF101-LF105, and LF002 of a sound shape."""
+"""Changes to lanes, kinds, cycles, types on edges, routes (LF101-LF105) and persistent buffers (LF002)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from graph.candidates.changes import (
+    USES,
     Change,
+    Port,
     edge,
     entries_of,
     handed_otherwise,
@@ -17,10 +19,17 @@ from graph.candidates.changes import (
     without_edge,
     without_port,
 )
-from graph.candidates.ownership import owners
+from graph.candidates.custody import owners
 from graph.diagnostics import Diagnostic
 from graph.edits import Remove, Set
-from graph.topology import KINDS, EdgeKey, Topology
+from graph.topology import KINDS, EdgeKey, Kind, Topology
+
+FITTING: dict[Port, tuple[Kind, ...]] = {
+    "acquires": ("prepare", "bind", "dispatch"),
+    "releases": ("release",),
+    "writes": ("dispatch",),
+}
+"""The kinds that may always do it."""
 
 
 def lanes(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
@@ -81,7 +90,8 @@ def beyond_kind(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
     node, buffer = diagnostic.nodes[0], diagnostic.buffer
     declared = topology.nodes[node]
     if buffer is not None:
-        for port in ("acquires", "releases", "writes"):
+        turns: tuple[Port, ...] = ("acquires", "releases", "writes")
+        for port in turns:
             uses = [use for use in getattr(declared, port) if buffer in (use, getattr(use, "buffer", None))]
             if uses:
                 yield from _done_elsewhere(topology, node, port, buffer)
@@ -97,13 +107,13 @@ def beyond_kind(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
             yield Change((Set(("nodes", node, "kind"), kind),), f"make `{node}` a {kind} node", 30)
 
 
-def _done_elsewhere(topology: Topology, node: str, port: str, buffer: str) -> Iterator[Change]:
+def _done_elsewhere(topology: Topology, node: str, port: Port, buffer: str) -> Iterator[Change]:
     fitting = {
         "acquires": ("prepare", "bind", "dispatch"),
         "releases": ("release",),
         "writes": ("dispatch",),
     }[port]
-    gone = without_port(topology, node, port, buffer)  # type: ignore[arg-type]
+    gone = without_port(topology, node, port, buffer)
     others = [name for name, there in topology.nodes.items() if there.kind in fitting and name != node]
     verb = port.removesuffix("s")
     for other in sorted(others, key=lambda name: name not in owners(topology, buffer)):
@@ -111,7 +121,7 @@ def _done_elsewhere(topology: Topology, node: str, port: str, buffer: str) -> It
             text = f"leave it to `{other}`: take `{buffer}` out of what `{node}` {port}"
             yield Change(gone.edits, text, 12)
             continue
-        made = with_port(topology, other, port, buffer)  # type: ignore[arg-type]
+        made = with_port(topology, other, port, buffer)
         moved = Change((*gone.edits, *made.edits), f"let `{other}` {verb} `{buffer}` instead of `{node}`", 14)
         if port == "releases" and (carried := edge(topology, EdgeKey(node, 0, other), carries=[buffer])):
             yield (moved + carried).costing(16)
@@ -182,7 +192,7 @@ def persistence(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
             yield without_port(topology, node, "acquires", name).costing(10)
         if name in declared.releases:
             yield without_port(topology, node, "releases", name).costing(10)
-        for port in ("reads", "writes"):
+        for port in USES:
             uses = getattr(declared, port)
             if any(use.buffer == name and use.back for use in uses):
                 now = [str(use._replace(back=0) if use.buffer == name else use) for use in uses]

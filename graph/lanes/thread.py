@@ -26,11 +26,13 @@ class Shared:
     """What the lanes of one run share."""
 
     records: dict[int, StepRecord]
-    """Steps by turn. Written under the admission lock; a lane reads only turns whose arrival it has seen."""
+    """Submitted steps by turn. Added under the admission lock before the turn arrives; removed by the outbox."""
     done: list[int]
     """Per node, how many turns it is through; each entry is written by the node's own lane alone."""
+    arrived: int = 0
+    """How many turns have arrived, bubbles included. Written under the admission lock, before lanes are woken."""
     last_turn: int = NEVER
-    """The turn after which lanes end. Written once, by the stopping thread."""
+    """The turn after which lanes end. Written once, under the admission lock."""
     halted: bool = False
     """Set before all semaphores are let go: a lane that wakes up now ends without another call."""
     starved: bool = False
@@ -46,8 +48,8 @@ class Op:
     """Index in `Shared.done`."""
     lag: int
     firing: Firing
-    arrival: Ring | None
-    """For an entry node: where submitted steps are announced."""
+    entry: bool
+    """Whether the node waits for its step to arrive."""
     waits: list[Ring] = field(default_factory=list)
     signals: list[tuple[list[threading.Lock], int, int]] = field(default_factory=list)
     """Ring, its size, and the channel's tokens."""
@@ -56,38 +58,43 @@ class Op:
 def run(
     ops: list[Op],
     shared: Shared,
+    bell: threading.Lock,
     starve: Callable[[], None],
     unstarve: Callable[[], None],
     through: Callable[[StepRecord], None],
 ) -> None:
     """Run the program turn by turn until the last turn is over, or the run is halted.
 
-    `starve` is called where no step has arrived, in programs with lags; `unstarve` after a node while that lasts;
-    `through` when a node is through with a step that visits it, passed for failure or not.
+    `bell` is let go whenever a turn has arrived. `starve` is called where none has; `unstarve` after a node while
+    that lasts; `through` when a node is through with a step that visits it, passed for failure or not.
     """
     records, done = shared.records, shared.done
     turn = 0
     while turn <= shared.last_turn:
         for op in ops:
             op.firing.ready()
-            if op.arrival is not None:
-                locks, size = op.arrival
-                if not locks[turn % size].acquire(False):
+            if op.entry:
+                while turn - op.lag >= shared.arrived and not shared.halted:
                     starve()
-                    locks[turn % size].acquire()
+                    bell.acquire()  # may have been let go for a turn that is long known
             for locks, size in op.waits:
                 locks[turn % size].acquire()
             if shared.halted:
                 return
             record = records.get(turn - op.lag)
-            visited = record is not None and op.node in record.visits
-            if visited:
+            if record is not None and op.node not in record.visits:
+                record = None
+            if record is not None:
                 op.firing.fire(record)
             done[op.position] = turn + 1
-            for locks, size, tokens in op.signals:
-                locks[(turn + tokens) % size].release()
+            try:
+                for locks, size, tokens in op.signals:
+                    locks[(turn + tokens) % size].release()
+            except RuntimeError:
+                if not shared.halted:  # a halt lets go of every semaphore
+                    raise
             if shared.starved:
                 unstarve()
-            if visited:
+            if record is not None:
                 through(record)
         turn += 1

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from graph.diagnostics import Clash, Diagnostic, Firing
 from graph.topology import Topology
 
-CUT = ".."
-"""Stands at the left where the chart begins later than the schedule."""
+CUT = "|"
+"""Stands in front of a row where the chart begins later than the schedule."""
 
 
 def chart(schedule: Sequence[Firing], notes: Sequence[str] = (), width: int = 100) -> list[str]:
-    """The lanes as rows of at most `width` columns, then the notes; a firing longer than its name is drawn out by dashes.
+    """The lanes as rows of at most `width` columns, then the notes; dashes draw out a firing that lasts.
 
     Where the whole does not fit, the first part is left out: what a schedule shows stands at its end.
     """
@@ -29,7 +29,7 @@ def chart(schedule: Sequence[Firing], notes: Sequence[str] = (), width: int = 10
             if firing.end > begin:
                 row = row.ljust(margin + columns[max(int(firing.start), begin)]) + _bar(firing, columns)
         if begin:
-            row = row[: margin - 1] + ("|" if row[margin:].strip() else " ") + row[margin:]
+            row = row[: margin - 1] + CUT + row[margin:]
         rows.append(row[:width].rstrip())
     return [*rows, *notes]
 
@@ -103,9 +103,9 @@ def _bar(firing: Firing, columns: dict[int, int]) -> str:
 
 
 def _columns(schedule: Sequence[Firing], room: int) -> dict[int, int]:
-    """The column at which each unit of time begins, for as many of the last ones as there is room for.
+    """The column at which each unit of time begins, for as many of the last ones as have room.
 
-    A unit is as wide as the longest name that must fit into it; names that last longer spread over their units.
+    A unit is as wide as the longest name that must fit into it; what lasts longer spreads over its units.
     """
     last = max(int(firing.end) for firing in schedule)
     wide = [1] * last

@@ -6,7 +6,6 @@ can drive the terminal.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
@@ -19,7 +18,6 @@ Lines = Callable[[str], Sequence[str]]
 """From a file's name to its lines; none where it cannot be read."""
 
 COLOURS = {"error": "31", "warning": "33", "advice": "36"}
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 WIDEST = 160
 """Longest part of a source line that is shown."""
 
@@ -67,7 +65,9 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 
 def printable(text: str) -> str:
     """The text with what could drive a terminal, or could not be encoded, written as an escape."""
-    return UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def _verdict(outcome: Outcome) -> str:

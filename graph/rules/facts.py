@@ -50,6 +50,10 @@ class Facts:
         """The route as a diagnostic gives it: None where the file declares no routes."""
         return route if self.topology.routes else None
 
+    def where(self, route: str) -> str:
+        """The route as a message names it, with a space in front; empty where the file declares none."""
+        return f" in route `{route}`" if self.topology.routes else ""
+
     def acquirers(self, buffer: str, route: str) -> tuple[str, ...]:
         return tuple(node for node in self.topology.acquirers(buffer) if node in self.routes[route])
 

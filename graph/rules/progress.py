@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import networkx as nx
@@ -108,21 +109,24 @@ def _why(topology: Topology, arc: Arc) -> str:
 
 def unreached_limit(topology: Topology) -> Iterator[Diagnostic]:
     """LF303: without the limit too, all of step k is through before step k + in_flight - 1 enters."""
-    if topology.in_flight is None or topology.in_flight == 1 or not topology.nodes:
+    if topology.in_flight is None:
         return
     free = marked_graph(topology.model_copy(update={"in_flight": None}))
-    most = topology.in_flight - 1
-    while most and all(
-        free.before(node, entry, most) for node in topology.nodes for entry in entry_nodes(topology)
-    ):
-        most -= 1
-    reached = most + 1
-    if reached < topology.in_flight:
+    reached = (
+        max(
+            free.distance(node, entry) + free.lag[node] - free.lag[entry]
+            for node in topology.nodes
+            for entry in entry_nodes(topology)
+        )
+        if topology.nodes
+        else math.inf
+    )
+    if reached < topology.in_flight and topology.in_flight > 1:
         yield Diagnostic(
             topology.place("in_flight"),
             "LF303",
-            f"`in_flight: {topology.in_flight}` is never reached: the waits let {reached} "
+            f"`in_flight: {topology.in_flight}` is never reached: the waits let {reached:.0f} "
             f"step{'s' if reached > 1 else ''} be in flight",
-            f"write `in_flight: {reached}`, or add slots",
+            f"write `in_flight: {reached:.0f}`, or add slots",
             severity="warning",
         )

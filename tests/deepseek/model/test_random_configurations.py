@@ -35,8 +35,7 @@ def test_random_configuration_agrees_with_transformers(tmp_path: Path, seed: int
             known = theirs(input_ids=whole.unsqueeze(0), use_cache=False).logits[0]
         difference = (logits - known[: len(prompt)]).abs().max()
         best = known[len(prompt) - 1 : -1].topk(2)
-        print(
-            f"length {len(prompt)}: {difference=:.1e}, gap {(best.values[:, 0] - best.values[:, 1]).min():.1e}"
-        )
+        gap = (best.values[:, 0] - best.values[:, 1]).min()
+        print(f"length {len(prompt)}: {difference=:.1e}, {gap=:.1e}")
         assert difference < TOLERANCE
         assert output == best.indices[:, 0].tolist()

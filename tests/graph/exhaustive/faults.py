@@ -1,4 +1,4 @@
-"""The faults that an exhaustive walk meets, read off its states: what runs while what, and what is through by then."""
+"""The faults that an exhaustive walk meets, read off its states: what runs while what, what is through."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import product
 from typing import NamedTuple
 
 from graph.topology import Topology, Use
+from tests.graph.exhaustive.reads import Reads
 from tests.graph.exhaustive.walk import Firing, Run, State, entries, lags, waits
 
 Fault = tuple[str, str | None, frozenset[str] | tuple[str, ...]]
@@ -29,23 +30,26 @@ def walked(topology: Topology) -> Walked:
         return Walked(counted | early, frozenset(), 0)
     run = Run(topology, _turns(topology))
     watch = Watch(run)
+    reads = Reads(run, watch.routes)
     furthest, count = tuple(0 for _ in run.last), 0
     for state, busy in run.states():
         count += 1
         furthest = max(furthest, state, key=sum)
         for firing in busy:
             watch.see(firing, busy, state)
+            reads.see(firing, state)
     if furthest != run.last:
         return Walked(counted | {("LF301", None, nodes) for nodes in run.rings(furthest)}, frozenset(), count)
     left_out = {buffer for _, buffer, _ in counted}
-    shown = {fault for fault in watch.shown if fault[1] not in left_out}
+    shown = {*watch.shown, *(("LF208", buffer, (node,)) for buffer, node in reads.unwritten())}
+    shown = {fault for fault in shown if fault[1] not in left_out}
     return Walked(
         counted | shown | set(_never_reached(topology)), frozenset(watch.overwritten - left_out), count
     )
 
 
 def _turns(topology: Topology) -> int:
-    """Enough for every distance at which two uses, a use and its slot's acquirer or release, or emissions can meet."""
+    """Enough for every distance at which two uses, a use and its slot's two ends, or emissions can meet."""
     lag = max(lags(topology).values(), default=0)
     back = max((use.back for node in topology.nodes for use in _uses(topology, node)), default=0)
     return max(2 * lag + 3, back + lag + 2)
@@ -88,7 +92,7 @@ def _needed_too_early(topology: Topology) -> Iterator[Fault]:
 
 
 def _never_reached(topology: Topology) -> Iterator[Fault]:
-    """LF303: walked without the limit, the last of `in_flight` steps never enters before the first has ended."""
+    """LF303: without the limit, the last of `in_flight` steps never enters before the first has ended."""
     limit = topology.in_flight
     if limit is None:
         return
@@ -196,7 +200,7 @@ class Watch:
         )
 
     def _touched(self, firing: Firing) -> dict[tuple[str, int], dict[str, bool]]:
-        """By buffer and acquiring step, 0 for a persistent one: the fields touched, and whether they are written."""
+        """By buffer and acquiring step, 0 if persistent: the fields touched, and whether they are written."""
         topology, step = self.run.topology, self.run.step(firing)
         found: dict[tuple[str, int], dict[str, bool]] = defaultdict(dict)
         node = topology.nodes[firing.node]

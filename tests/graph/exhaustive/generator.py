@@ -11,7 +11,7 @@ FIELDS = ("a", "b")
 
 
 def random_topology(seed: int) -> Topology:
-    """Two to six nodes on one to three lanes, with lags, routes, `@n`, slots, persistent buffers and a limit."""
+    """Up to six nodes on up to three lanes, with lags, routes, `@n`, slots, shared state and a limit."""
     return _Maker(random.Random(seed)).topology()
 
 
@@ -20,7 +20,7 @@ class _Maker:
         self.random = source
         self.tidy = source.random() < 0.6
         """Whether to lean towards what people mean: waits that follow the uses, releases at the end."""
-        self.names = [f"n{index}" for index in range(source.randint(2, 6))]
+        self.names = [f"n{index}" for index in range(source.choice((1, 2, 3, 3, 4, 4, 5, 5, 6, 6)))]
         self.nodes: dict[str, dict[str, Any]] = {
             name: {"kind": "dispatch", "acquires": [], "releases": [], "reads": [], "writes": []}
             for name in self.names
@@ -38,7 +38,7 @@ class _Maker:
             self._persistent(f"p{index}")
         self._edges()
         if self.chance(0.4):
-            for name in self.random.sample(self.names, 2):
+            for name in self.random.sample(self.names, min(2, len(self.names))):
                 self.nodes[name]["emits"] = "results"
         types = {"T": dict.fromkeys(FIELDS, "int64[2]")}
         data = {
@@ -64,6 +64,8 @@ class _Maker:
         if self.chance(0.08):
             self.nodes[self.random.choice(self.names)]["acquires"].append(buffer)
         inside = self.names[first : last + 1] if self.tidy or self.chance(0.7) else self.names
+        if self.tidy:
+            self.nodes[self.names[first]]["writes"].append(buffer if self.chance(0.7) else f"{buffer}.a")
         for name in self.random.sample(inside, min(len(inside), self.random.randint(1, 3))):
             self._use(name, buffer, self.random.choice((0, 0, 0, 0, 1, 2)))
 

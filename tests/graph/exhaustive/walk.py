@@ -1,8 +1,8 @@
 """Every interleaving of a bounded run, with no graph theory in it.
 
-A lane's progress is the number of its events so far: each entry of its program has two in every turn, its start and
-its end. A state is the progress of all lanes; visiting every reachable state once meets every interleaving.
-This shares the models of a file with the validator and nothing else: no arcs, no distances, no rules.
+A lane's progress is the number of its events so far: each entry of its program has two in every turn, its
+start and its end. A state is the progress of all lanes; visiting every reachable state once meets every
+interleaving. This shares the models of a file with the validator and nothing else.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Run:
         return all(state[other] >= end for other, end in self.needs[self.current(lane, state[lane])])
 
     def rings(self, state: State) -> set[frozenset[str]]:
-        """In a state in which no lane can go on: the sets of nodes whose firings of one turn wait for each other."""
+        """In a state in which no lane can go on: the sets of nodes that wait for each other in one turn."""
         left = {
             self.end(firing): firing
             for firing in self.needs

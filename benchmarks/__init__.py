@@ -1,0 +1,1 @@
+"""Measurements. Figures that belong together come from one run on one machine."""

@@ -1,0 +1,205 @@
+"""`laneflow run` as a user meets it: text and JSON out, and one clear line for everything that cannot be run."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from deepseek.bundled import PATH
+from deepseek.decode import Dispatch
+from graph.cli import main
+
+TOPOLOGIES = ("sync", "pingpong", "overlap", "deep", "latebind")
+PARITY = Path(__file__).parent / "parity"
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["run", *words])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+def results(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
+    code, out, _ = run(capsys, *words, "--json")
+    assert code == 0
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_text_streams_to_stdout_and_the_table_follows(capsys: pytest.CaptureFixture[str]) -> None:
+    line = results(capsys, "pingpong", "--prompt", "Hello", "--max-tokens", "12")[0]
+    code, out, err = run(capsys, "pingpong", "--prompt", "Hello", "--max-tokens", "12")
+    assert code == 0
+    assert out.startswith(line["text"] + "\n")
+    table = out[len(line["text"]) :]
+    for name in ("topology", "steps", "period", "gap_py", "gap_true", "prepare(k+1)", "reclaim(k)"):
+        assert name in table
+    assert err == ""
+
+
+def test_json_has_one_line_a_request_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    found = results(capsys, "pingpong", "--prompt", "Hello", "--prompt", "A b", "--max-tokens", "7", "--ignore-eos")
+    assert [line["request"] for line in found] == [0, 1]
+    assert all(set(line) == {"request", "prompt_ids", "output_ids", "text"} for line in found)
+    assert all(len(line["output_ids"]) == 7 for line in found)
+    assert found[1]["prompt_ids"] == [0, *(2 + byte for byte in b"A b")]
+
+
+def test_every_topology_prints_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("".join(f"{'word ' * (1 + 3 * number)}{number}\n" for number in range(8)))
+    words = ("--prompts", str(prompts), "--max-tokens", "64", "--ignore-eos")
+    expected = results(capsys, "sync", *words)
+    assert len(expected) == 8
+    for topology in TOPOLOGIES[1:]:
+        assert results(capsys, topology, *words) == expected, topology
+
+
+def test_a_reference_checkpoint_gives_the_reference_tokens(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    reference = np.load(PARITY / "b" / "reference.npz")
+    count = sum(name.endswith("_greedy_full") for name in reference.files)
+    ids = tmp_path / "ids.json"
+    ids.write_text(json.dumps([reference[f"p{number}_ids"].tolist() for number in range(count)]))
+    found = results(
+        capsys, "deep", "--model", str(PARITY / "b"), "--prompt-ids", str(ids), "--max-tokens", "64", "--ignore-eos"
+    )
+    for number, line in enumerate(found):
+        assert line["output_ids"] == reference[f"p{number}_greedy_full"].tolist()
+        assert line["text"] is None
+
+
+def test_overrides_choose_the_sizes(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--prompt", "Hello", "--prompt", "you", "--prompt", "there", "--max-tokens", "9")
+    expected = results(capsys, "pingpong", *words)
+    sized = ("buffers.inputs.slots=3", "dims.batch=4", "dims.capacity=5", "dims.chunk=2")
+    assert results(capsys, "pingpong", *sized, *words) == expected
+
+
+def test_a_seed_reproduces_sampled_text(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--prompt", "Hello", "--max-tokens", "16", "--temperature", "1.2", "--top-p", "0.9")
+    first = results(capsys, "pingpong", *words, "--seed", "5")
+    assert results(capsys, "overlap", *words, "--seed", "5") == first
+    assert results(capsys, "pingpong", *words, "--seed", "6") != first
+
+
+def test_a_failed_request_is_told_and_the_exit_code_is_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("device on fire")
+
+    monkeypatch.setattr(Dispatch, "run", fails)
+    code, out, err = run(capsys, "pingpong", "--prompt", "Hello", "--max-tokens", "5", "--json")
+    assert code == 1
+    line = json.loads(out)
+    assert "failed in `dispatch`" in line["error"]
+    assert "device on fire" in line["error"]
+    assert "request 0 failed" in err
+
+
+PROMPT = ("--prompt", "x")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("pingpnog", *PROMPT), "shipped topologies: "),
+        (("decode", *PROMPT), "abstract"),
+        (("no/such.yaml", *PROMPT), "no such file"),
+        (("pingpong", "buffers.inputs.slots=0", *PROMPT), "LF002"),
+        (("pingpong", "lanes.output.nodes=[reclaim]", *PROMPT), "LF101"),
+        (("pingpong", "lanes.device.worker=process", *PROMPT), "worker: process"),
+        (("pingpong", "dims.batch=0", *PROMPT), "dims.batch"),
+        (("pingpong", "--prompt", ""), "prompt 0 is empty"),
+        (("pingpong", *PROMPT, "--max-tokens", "100000"), "exceeds the limit"),
+        (("pingpong", *PROMPT, "--max-tokens", "0"), "--max-tokens"),
+        (("pingpong", "--prompt", "abcdef", "--context", "8", "--max-tokens", "4"), "exceeds the limit of 8"),
+        (("pingpong", "--prompts", "no-such-file"), "cannot be read"),
+        (("pingpong", *PROMPT, "--model", "no-such-folder"), "does not exist"),
+        (("pingpong", *PROMPT, "--temperature", "-1"), "--temperature"),
+        (("pingpong", *PROMPT, "--top-p", "0"), "--top-p"),
+        (("pingpong", *PROMPT, "--threads", "0"), "--threads"),
+        (("pingpong", *PROMPT, "--device", "tpu"), "--device"),
+        (("pingpong", *PROMPT, "--device", "cuda:99"), "--device"),
+        (("pingpong", "dims.capacity=100000000", *PROMPT), "GiB"),
+        (("pingpong",), "one of the arguments --prompt"),
+    ],
+)
+def test_what_cannot_start_is_one_clear_message_and_exit_code_two(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], says: str
+) -> None:
+    code, out, err = run(capsys, *words)
+    assert code == 2
+    assert out == ""
+    assert says in err
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "not JSON"),
+        ("[]", "list of lists"),
+        ("[[]]", "at least one token id"),
+        ("[[1, 2], [99999]]", "prompt 1: 99999 is not a token id"),
+        ("[[1.5]]", "1.5 is not a token id"),
+        ("[[true]]", "True is not a token id"),
+        ('{"a": 1}', "list of lists"),
+        ("[" * 100000, "not JSON"),
+    ],
+)
+def test_prompt_ids_that_cannot_be_used_are_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str, says: str
+) -> None:
+    path = tmp_path / "ids.json"
+    path.write_text(content)
+    code, out, err = run(capsys, "sync", "--prompt-ids", str(path))
+    assert (code, out) == (2, "")
+    assert says in err
+    assert str(path) in err
+
+
+def test_an_empty_line_among_prompts_is_named_by_its_number(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "prompts.txt"
+    path.write_text("one\n\nthree\n")
+    code, _, err = run(capsys, "sync", "--prompts", str(path))
+    assert code == 2
+    assert f"{path}:2 is empty" in err
+
+
+def damaged(tmp_path: Path, change: str) -> Path:
+    folder = tmp_path / "checkpoint"
+    shutil.copytree(PATH, folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    file = folder / "model.safetensors"
+    tensors = load_file(file)
+    if change == "missing":
+        del tensors["model.layers.0.self_attn.kv_proj.weight"]
+    else:
+        tensors["lm_head.weight"] = torch.zeros(3, 5)
+    save_file(tensors, file)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [("missing", "model.layers.0.self_attn.kv_proj.weight"), ("shape", "[3, 5]")],
+)
+def test_a_damaged_checkpoint_is_refused_by_tensor(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, change: str, says: str
+) -> None:
+    folder = damaged(tmp_path, change)
+    code, out, err = run(capsys, "pingpong", "--model", str(folder), *PROMPT)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert str(folder) in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_checkpoint_without_a_tokenizer_asks_for_token_ids(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "pingpong", "--model", str(PARITY / "b"), *PROMPT)
+    assert code == 2
+    assert "--prompt-ids" in err
