@@ -44,7 +44,7 @@ class Caches:
     context: int
     """Most tokens a request may have, prompt and output together."""
     rows_per_step: int
-    """Most rows of a request that a later step may take back (1: plain decoding; 2: one draft per step)."""
+    """Rows per request of a decode step; the next step may take back all but the first (2: one draft)."""
 
     @classmethod
     def allocate(

@@ -12,19 +12,19 @@ def bubbles_needed(
     lag: Mapping[str, int],
     arcs: Sequence[Arc],
     entries: Sequence[str],
-    submitted: int,
+    arrived: int,
     works: Callable[[str, int], bool],
 ) -> int:
     """How many bubbles let a node work that nothing else holds back; 0 where none is called for.
 
-    `done` has the turns that each node is through, `submitted` the steps that have arrived, and `works(node, step)`
+    `done` has the turns that each node is through, `arrived` is how many turns have arrived, and `works(node, step)`
     says whether there is such a step and its route visits the node: where the step has failed, the node must still
     pass it before its ticket resolves.
     A bubble is called for only once all other waits of the node that it frees are met.
     """
-    ready_now = _ready(done, lag, arcs, entries, submitted, works)
+    ready_now = _ready(done, lag, arcs, entries, arrived, works)
     for bubbles in range(1, max(lag.values(), default=0) + 1):
-        if _ready(done, lag, arcs, entries, submitted + bubbles, works) - ready_now:
+        if _ready(done, lag, arcs, entries, arrived + bubbles, works) - ready_now:
             return bubbles
     return 0
 

@@ -89,10 +89,9 @@ def guarded_call(call: Callable[[Any, Any], Any], step: Any, slots: Slots, views
 
 def poison(pool: Pool, slot: int) -> None:
     """Fill a released slot with values that no computation survives unnoticed: NaN, or the type's least number."""
-    content = pool.slots[slot]
-    if not isinstance(content, dict):
+    if not pool.is_record:
         return
-    for tensor in content.values():
+    for tensor in pool.slots[slot].values():
         if tensor.is_floating_point() or tensor.is_complex():
             tensor.fill_(float("nan"))
         elif tensor.dtype is torch.bool:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from graph.diagnostics import Diagnostic
 from graph.mend import mends
 from graph.topology import Topology
-from graph.witness import schedule
+from graph.witness import schedules
 
 
 def explained(topology: Topology, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """What `diagnose` found in the topology, with `schedule` and a proved `help` where there is one."""
     return [
-        replace(
-            diagnostic, schedule=schedule(topology, diagnostic), help=mend.help if mend else diagnostic.help
+        replace(diagnostic, schedule=schedule, help=mend.help if mend else diagnostic.help)
+        for diagnostic, schedule, mend in zip(
+            found, schedules(topology, found), mends(topology, found), strict=True
         )
-        for diagnostic, mend in zip(found, mends(topology, found), strict=True)
     ]

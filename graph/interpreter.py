@@ -19,20 +19,20 @@ _lock = threading.Lock()
 _live: list[list[float]] = []
 """One entry a run: the interval it wants, in seconds, or nothing."""
 _before: list[float] = []
-"""The interval that was set before the first live run."""
+"""The interval that was set before the first live run that wants another."""
 
 
 @contextmanager
 def steady(switch_interval_ms: float | None) -> Iterator[None]:
-    """Shorten the switch interval to the shortest wanted by any live run, and keep old objects out of collections.
+    """Shorten the switch interval to the shortest wanted by any live run; keep old objects out of collections.
 
-    None asks for none. Raises `ValueError` under 0.05 ms, where switching costs more than it gives.
+    None leaves the interval alone. Raises `ValueError` under 0.05 ms, where switching costs more than it gives.
     """
-    if switch_interval_ms is not None and switch_interval_ms < SHORTEST_MS:
+    if switch_interval_ms is not None and not switch_interval_ms >= SHORTEST_MS:
         raise ValueError(f"a switch interval of {switch_interval_ms} ms is under {SHORTEST_MS} ms")
     own = [] if switch_interval_ms is None else [switch_interval_ms / 1000]
-    _enter(own)
     try:
+        _enter(own)
         yield
     finally:
         _leave(own)
@@ -41,7 +41,6 @@ def steady(switch_interval_ms: float | None) -> Iterator[None]:
 def _enter(own: list[float]) -> None:
     with _lock:
         if not _live:
-            _before[:] = [sys.getswitchinterval()]
             gc.collect()
             gc.freeze()
         _live.append(own)
@@ -57,4 +56,10 @@ def _leave(own: list[float]) -> None:
 
 
 def _apply() -> None:
-    sys.setswitchinterval(min(_before + [interval for own in _live for interval in own]))
+    wanted = [interval for own in _live for interval in own]
+    if wanted and not _before:
+        _before.append(sys.getswitchinterval())
+    if _before:
+        sys.setswitchinterval(min(wanted + _before))
+    if not wanted:
+        _before.clear()

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from graph import yaml_tree
 from graph.diagnostics import Diagnostic, Location, TopologyError
-from graph.topology import NAME, Topology, parse_edge
+from graph.topology import MAX_NODES, MAX_USES, NAME, Topology, parse_edge
 from graph.yaml_tree import Item, Scalar
 
 NOT_INHERITED = ("topology", "summary", "abstract", "extends")
@@ -111,6 +111,10 @@ def _merged(text: str, file: str, folder: Path, chain: tuple[str, ...]) -> yaml_
     path = _referred(base, folder, "extends")
     resolved = str(path.resolve())
     chain = (*chain, str(Path(file).resolve()))
+    if len(chain) > yaml_tree.MAX_DEPTH:
+        raise TopologyError(
+            [Diagnostic(base.at, "LF004", f"`extends` leads through more than {yaml_tree.MAX_DEPTH} files", "extend fewer")]
+        )
     if resolved in chain:
         names = " -> ".join(Path(name).stem for name in (*chain[chain.index(resolved) :], resolved))
         raise TopologyError(
@@ -276,7 +280,19 @@ def _model(tree: yaml_tree.Mapping, stem: str) -> Topology:
     except ValidationError as error:
         raise TopologyError(list(_shape_faults(error, places, tree.at))) from None
     topology._places.update(places)
+    _check_size(topology)
     return topology
+
+
+def _check_size(topology: Topology) -> None:
+    """Raises `TopologyError` (LF001) for a topology so large that checking it would take more than seconds."""
+    uses = sum(len(node.reads) + len(node.writes) for node in topology.nodes.values())
+    for count, most, what in ((len(topology.nodes), MAX_NODES, "nodes"), (uses, MAX_USES, "reads and writes")):
+        if count > most:
+            message = f"{count} {what}, which is more than {most}"
+            raise TopologyError(
+                [Diagnostic(topology.place("nodes"), "LF001", message, "split the topology, or join nodes")]
+            )
 
 
 def _shape_faults(

@@ -264,7 +264,7 @@ class Runtime:
                     started.append(op)
             finally:
                 self._ready.wait()
-            if not self._lane_faults:
+            if not any(fault.phase == "start" for fault in self._lane_faults):
                 bell, admission = self._admission.bell(lane.name), self._admission
                 lane_thread.run(
                     self._ops[position],

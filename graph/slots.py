@@ -33,20 +33,16 @@ def _shape(value: torch.Tensor | None) -> str:
 class Pool:
     """All slots of one buffer. `tenant[i]` is the turn whose step holds slot i, or None; its lane alone writes it."""
 
-    def __init__(self, name: str, buffer: Buffer, make: Callable[[], Any], fields: tuple[str, ...]) -> None:
+    def __init__(self, name: str, buffer: Buffer, make: Callable[[], Any], is_record: bool) -> None:
         self.name = name
         self.buffer = buffer
-        self.fields = fields
+        self.is_record = is_record
+        """Whether a slot is a record of tensors, rather than an object that a factory made."""
         self._make = make
         self.slots: list[Any] = [make() for _ in range(buffer.slots)]
         self.tenant: list[int | None] = [None] * buffer.slots
         self.suspect: set[int] = set()
         self.quarantined: list[Any] = []
-
-    @property
-    def is_record(self) -> bool:
-        """Whether a slot is a record of tensors, rather than an object that a factory made."""
-        return bool(self.slots) and isinstance(self.slots[0], dict)
 
     def holds(self, turn: int) -> bool:
         """Whether the step of `turn` has a slot."""
@@ -64,7 +60,7 @@ class Pool:
 
     def tensors(self) -> list[torch.Tensor]:
         """Every tensor of every slot."""
-        return [tensor for slot in self.slots if isinstance(slot, dict) for tensor in slot.values()]
+        return [tensor for slot in self.slots if self.is_record for tensor in slot.values()]
 
 
 def allocate(
@@ -92,12 +88,13 @@ def _pool(
             raise BindError(
                 f"buffer `{name}` needs a factory for `{buffer.type}`: add it to the executor's `resources`"
             )
-        return Pool(name, buffer, resources[buffer.type], ())
+        return Pool(name, buffer, resources[buffer.type], is_record=False)
 
     def make() -> Fields:
-        return {field: _tensor(name, field, kind, dims, buffer, device) for field, kind in declared.items()}
+        with torch.inference_mode(False):  # an inference tensor could not be written on the lanes
+            return {field: _tensor(name, field, kind, dims, buffer, device) for field, kind in declared.items()}
 
-    return Pool(name, buffer, make, tuple(declared))
+    return Pool(name, buffer, make, is_record=True)
 
 
 def _tensor(
@@ -114,6 +111,8 @@ def _tensor(
         tensor = torch.zeros(shape, dtype=dtype)
         if declared.place == "pinned" and device.startswith("cuda"):
             return tensor.pin_memory()
-        return tensor.share_memory_() if declared.place == "shared" else tensor
+        if declared.place == "shared":
+            tensor.share_memory_()  # type: ignore[no-untyped-call]
+        return tensor
     except (RuntimeError, AssertionError) as error:  # the latter from a torch without that device
         raise BindError(f"`{buffer}.{field}` as {kind} of {shape} cannot be allocated: {error}") from None

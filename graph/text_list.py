@@ -53,9 +53,7 @@ def become(text: str, node: yaml.SequenceNode, values: list[str]) -> str:
     items: list[yaml.Node] = node.value
     if not all(isinstance(item, yaml.ScalarNode) for item in items):
         raise CannotPlace("a list holds more than names")
-    if any(
-        later.start_mark.index < item.end_mark.index for item, later in pairwise(items)
-    ):
+    if any(later.start_mark.index < item.end_mark.index for item, later in pairwise(items)):
         raise CannotPlace("a list holds an alias")
     old = [render(item.value) for item in items]
     head = _common(old, values)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from graph.diagnostics import Diagnostic, TopologyError
 from graph.order import MarkedGraph, marked_graph
 from graph.rules.advice import advice
-from graph.rules.emission import emission
 from graph.rules.custody import custody
+from graph.rules.emission import emission
 from graph.rules.facts import facts
 from graph.rules.handing import handing
 from graph.rules.holding import holding

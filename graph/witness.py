@@ -7,7 +7,8 @@ orders: it lasts until the other has started. That this can always be done makes
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import networkx as nx
 
@@ -17,41 +18,81 @@ from graph.topology import Topology
 
 MOST_WORK = 400_000
 """Arcs times turns that a schedule may cost; a fault that shows only behind more than that gets none."""
+MOST_WORK_IN_ALL = 4_000_000
+"""The same for all the faults of a topology: where there are thousands, the last get none."""
 MOST_FIRINGS = 60
 """Beyond this a schedule keeps only the firings that the clash itself needs."""
+
+_Firing = tuple[str, int]
+"""A node and a turn."""
 
 
 def schedule(topology: Topology, diagnostic: Diagnostic) -> tuple[Firing, ...]:
     """The first steps up to the fault, by start and lane; empty for a code that no schedule shows."""
-    if diagnostic.code == "LF301":
-        return _stuck(topology, diagnostic)
-    if diagnostic.clash is None:
-        return ()
-    return _Run(topology, diagnostic.clash, diagnostic.buffer).firings()
+    return schedules(topology, [diagnostic])[0]
+
+
+def schedules(topology: Topology, found: Sequence[Diagnostic]) -> list[tuple[Firing, ...]]:
+    """As `schedule`, for each of a topology's diagnostics."""
+    if not any(one.clash or one.code == "LF301" for one in found):
+        return [() for _ in found]
+    waits = _Waits(topology, marked_graph(topology))
+    made: list[tuple[Firing, ...]] = []
+    for one in found:
+        if waits.spent > MOST_WORK_IN_ALL:
+            made.append(())
+        elif one.code == "LF301":
+            made.append(_stuck(waits, one))
+        else:
+            made.append(_Run(waits, one.clash, one.buffer).firings() if one.clash else ())
+    return made
+
+
+class _Waits:
+    """What each node waits for; made once for all the schedules of a topology."""
+
+    def __init__(self, topology: Topology, graph: MarkedGraph) -> None:
+        self.topology = topology
+        self.graph = graph
+        self.incoming: dict[str, list[Arc]] = {node: [] for node in graph.lag}
+        for arc in graph.arcs:
+            self.incoming[arc.target].append(arc)
+        self.spent = 0
+
+    @cached_property
+    def order(self) -> list[str]:
+        """The nodes so that within one turn each comes behind what it waits for; there is no deadlock."""
+        same_turn: nx.DiGraph[str] = nx.DiGraph()
+        same_turn.add_nodes_from(self.graph.lag)
+        same_turn.add_edges_from((arc.source, arc.target) for arc in self.graph.arcs if arc.tokens == 0)
+        return list(nx.topological_sort(same_turn))
+
+    def affords(self, turns: int) -> bool:
+        """Whether that many turns may be walked through; they then count as spent."""
+        work = turns * len(self.graph.arcs)
+        self.spent += work if work <= MOST_WORK else 0
+        return work <= MOST_WORK
 
 
 class _Run:
     """As-soon-as-possible times of all nodes, turn by turn, with `late` never through."""
 
-    def __init__(self, topology: Topology, clash: Clash, buffer: str | None) -> None:
-        self.topology = topology
-        self.graph = marked_graph(topology)
-        self.incoming = _incoming(self.graph)
-        self.order = _turn_order(self.graph)
+    def __init__(self, waits: _Waits, clash: Clash, buffer: str | None) -> None:
+        self.waits, self.topology, self.graph = waits, waits.topology, waits.graph
         self.clash = clash
         self.late = (clash.first.node, self._turn(clash.first.node, clash.first.step))
         self.other = (clash.second.node, self._turn(clash.second.node, clash.second.step))
         self.routes = {clash.first.step: clash.first.route, clash.second.step: clash.second.route}
         self.next_tenant = self._next_tenant(buffer)
         if clash.tenure is not None and buffer is not None:
-            self.routes.setdefault(clash.tenure, _route_with(topology, topology.acquirers(buffer)))
-        self.starts: dict[tuple[str, int], float] = {}
-        self.ends: dict[tuple[str, int], float] = {}
+            self.routes.setdefault(clash.tenure, _route_with(self.topology, self.topology.acquirers(buffer)))
+        self.starts: dict[_Firing, float] = {}
+        self.ends: dict[_Firing, float] = {}
 
     def _turn(self, node: str, step: int) -> int:
         return step + self.graph.lag[node]
 
-    def _next_tenant(self, buffer: str | None) -> tuple[str, int] | None:
+    def _next_tenant(self, buffer: str | None) -> _Firing | None:
         """Who takes the slot next where it goes back too soon (the second firing then is its release)."""
         tenure, second = self.clash.tenure, self.clash.second
         if tenure is None or buffer is None or second.node not in self.topology.releasers(buffer):
@@ -68,7 +109,7 @@ class _Run:
 
     def firings(self) -> tuple[Firing, ...]:
         turns = 1 + max(turn for _, turn in (self.late, self.other, self.next_tenant or self.other))
-        if turns * len(self.graph.arcs) > MOST_WORK:
+        if not self.waits.affords(turns):
             return ()
         self._simulate(turns)
         late, other = self.clash.first, self.clash.second
@@ -79,10 +120,10 @@ class _Run:
     def _simulate(self, turns: int, not_before: float = 0) -> None:
         """Times of `turns` turns; the firing that comes too soon does not start until `not_before`."""
         for turn in range(turns):
-            for node in self.order:
+            for node in self.waits.order:
                 ends = (
                     self.ends[arc.source, turn - arc.tokens]
-                    for arc in self.incoming[node]
+                    for arc in self.waits.incoming[node]
                     if arc.tokens <= turn
                 )
                 start = max(ends, default=0)
@@ -107,29 +148,29 @@ class _Run:
         shown.add(self.late)
         kept = shown.union(key for key, start in self.starts.items() if start < until)
         if len(kept) > MOST_FIRINGS:
-            kept = _needed(self.incoming, shown)
+            kept = _needed(self.waits.incoming, shown)
         return tuple(sorted(self._records(kept), key=_reading_order(self.topology)))
 
-    def _records(self, kept: set[tuple[str, int]]) -> Iterator[Firing]:
+    def _records(self, kept: set[_Firing]) -> Iterator[Firing]:
         for node, turn in kept:
             if self._works(node, turn):
                 start, end = int(self.starts[node, turn]), int(self.ends[node, turn])
                 yield Firing(node, turn - self.graph.lag[node], self.graph.lane[node], start, end)
 
 
-def _stuck(topology: Topology, diagnostic: Diagnostic) -> tuple[Firing, ...]:
+def _stuck(waits: _Waits, diagnostic: Diagnostic) -> tuple[Firing, ...]:
     """How far the steps get before a deadlock, where what is passed before step 0 holds nothing up.
 
     Lanes that the deadlock does not touch would go on; they are cut soon after the stuck nodes' turn.
     """
-    graph = marked_graph(topology)
+    topology, graph = waits.topology, waits.graph
     turns = 3 + max(graph.lag.values(), default=0)
-    if turns * len(graph.arcs) > MOST_WORK:
+    if not waits.affords(turns):
         return ()
     needs = _needs(topology, graph, turns)
     routes = dict.fromkeys(range(turns), _route_with(topology, diagnostic.nodes))
-    starts: dict[tuple[str, int], float] = {}
-    ends: dict[tuple[str, int], float] = {}
+    starts: dict[_Firing, float] = {}
+    ends: dict[_Firing, float] = {}
     waiting = list(needs)
     while True:
         left = [firing for firing in waiting if not needs[firing] <= ends.keys()]
@@ -149,11 +190,11 @@ def _stuck(topology: Topology, diagnostic: Diagnostic) -> tuple[Firing, ...]:
     return tuple(sorted(firings, key=_reading_order(topology))[:MOST_FIRINGS])
 
 
-def _needs(topology: Topology, graph: MarkedGraph, turns: int) -> dict[tuple[str, int], set[tuple[str, int]]]:
+def _needs(topology: Topology, graph: MarkedGraph, turns: int) -> dict[_Firing, set[_Firing]]:
     """For each firing on a step that exists, those of such steps that it waits for."""
-    found: dict[tuple[str, int], set[tuple[str, int]]] = {}
+    found: dict[_Firing, set[_Firing]] = {}
     for lane in topology.lanes.values():
-        last: set[tuple[str, int]] = set()
+        last: set[_Firing] = set()
         for turn in range(turns):
             for entry in lane.nodes:
                 if turn >= entry.lag:
@@ -166,22 +207,7 @@ def _needs(topology: Topology, graph: MarkedGraph, turns: int) -> dict[tuple[str
     return found
 
 
-def _incoming(graph: MarkedGraph) -> dict[str, list[Arc]]:
-    found: dict[str, list[Arc]] = {node: [] for node in graph.lag}
-    for arc in graph.arcs:
-        found[arc.target].append(arc)
-    return found
-
-
-def _turn_order(graph: MarkedGraph) -> list[str]:
-    """The nodes so that within one turn each comes behind what it waits for."""
-    same_turn: nx.DiGraph[str] = nx.DiGraph()
-    same_turn.add_nodes_from(graph.lag)
-    same_turn.add_edges_from((arc.source, arc.target) for arc in graph.arcs if arc.tokens == 0)
-    return list(nx.topological_sort(same_turn))
-
-
-def _needed(incoming: Mapping[str, list[Arc]], targets: set[tuple[str, int]]) -> set[tuple[str, int]]:
+def _needed(incoming: Mapping[str, list[Arc]], targets: set[_Firing]) -> set[_Firing]:
     """The firings that the targets wait for, directly or on, and the targets."""
     found = set(targets)
     open_ = list(targets)

@@ -33,7 +33,7 @@ def load_model(
         path: directory with config.json and model.safetensors, or shards with their index.
         capacity: requests whose state will be held at once.
         context: most tokens per request.
-        rows_per_step: rows of a request that a step may take back, as in `Caches`.
+        rows_per_step: rows per request of a decode step, as in `Caches`.
         dtype: type of weights and keys; routers, hyper-connections and compressors stay float32.
         device: where the weights go.
 

@@ -112,7 +112,7 @@ class Step:
         held = self.ring(size).held.unsqueeze(1)
         old = (held >= 0) & (held > oldest)
         t = self.t.unsqueeze(1)
-        new = self.valid.unsqueeze(1) & (t > oldest) & (t <= self.t.unsqueeze(-1))
+        new = (t > oldest) & (t <= self.t.unsqueeze(-1))  # padding stands last: no valid row sees it
         return torch.cat((old, new), -1)
 
     def _windows(self, rate: int, entries: int) -> Windows:

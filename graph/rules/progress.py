@@ -30,7 +30,6 @@ def late_turns(topology: Topology, graph: MarkedGraph) -> Iterator[Diagnostic]:
 
 
 def _late_turn(topology: Topology, graph: MarkedGraph, arc: Arc) -> Diagnostic:
-    turn = -min(arc.tokens, 0)
     distance = arc.tokens + graph.lag[arc.source] - graph.lag[arc.target]
     step, waiting = (0, distance) if distance >= 0 else (-distance, 0)
     first = f"`{arc.target}` of step {waiting} runs in turn {waiting + graph.lag[arc.target]}"
@@ -44,29 +43,20 @@ def _late_turn(topology: Topology, graph: MarkedGraph, arc: Arc) -> Diagnostic:
         _place(topology, arc),
         "LF302",
         what,
-        f"lower the lag of `{arc.source}` or raise that of `{arc.target}` by {turn}",
+        f"lower the lag of `{arc.source}` or raise that of `{arc.target}` by {-arc.tokens}",
         nodes=(arc.target, arc.source),
         buffer=arc.buffer,
     )
 
 
 def _place(topology: Topology, arc: Arc) -> Location:
-    """Where the wait is declared."""
+    """Where a wait is declared that is not mere lane order."""
     if arc.edge is not None:
         return topology.place("edges", arc.edge)
     if arc.buffer is not None:
         index = topology.nodes[arc.target].acquires.index(arc.buffer)
         return topology.place("nodes", arc.target, "acquires", index)
-    if arc.reason == "in_flight":
-        return topology.place("in_flight")
-    return topology.place(
-        "lanes",
-        next(
-            lane
-            for lane, program in topology.lanes.items()
-            if arc.target in [entry.node for entry in program.nodes]
-        ),
-    )
+    return topology.place("in_flight")
 
 
 def deadlocks(topology: Topology, graph: MarkedGraph) -> Iterator[Diagnostic]:
@@ -112,16 +102,13 @@ def unreached_limit(topology: Topology) -> Iterator[Diagnostic]:
     if topology.in_flight is None:
         return
     free = marked_graph(topology.model_copy(update={"in_flight": None}))
-    reached = (
-        max(
-            free.distance(node, entry) + free.lag[node] - free.lag[entry]
-            for node in topology.nodes
-            for entry in entry_nodes(topology)
-        )
-        if topology.nodes
-        else math.inf
-    )
-    if reached < topology.in_flight and topology.in_flight > 1:
+    ways = [
+        free.distance(node, entry) + free.lag[node] - free.lag[entry]
+        for node in topology.nodes
+        for entry in entry_nodes(topology)
+    ]
+    reached = max(1, *ways) if ways else math.inf
+    if reached < topology.in_flight:
         yield Diagnostic(
             topology.place("in_flight"),
             "LF303",

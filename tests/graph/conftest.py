@@ -9,8 +9,17 @@ from collections.abc import Iterator
 import pytest
 
 
+@pytest.fixture(scope="module")
+def collected() -> Iterator[None]:
+    """One garbage collection for the runs of a module instead of one each: a live scope spares the nested ones."""
+    from graph.interpreter import steady
+
+    with steady(None):
+        yield
+
+
 @pytest.fixture
-def nothing_left() -> Iterator[None]:
+def nothing_left(collected: None) -> Iterator[None]:
     """A run must leave no lane behind, and the interpreter as it was."""
     from tests.fakes import lanes_alive
 
@@ -22,8 +31,8 @@ def nothing_left() -> Iterator[None]:
 
 
 @pytest.fixture
-def hectic() -> Iterator[None]:
-    """Threads take turns as often as the interpreter can make them."""
+def hectic(nothing_left: None) -> Iterator[None]:
+    """Threads take turns as often as the interpreter can make them; runs must leave the interval alone."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield

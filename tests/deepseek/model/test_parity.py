@@ -13,7 +13,7 @@ from tests.deepseek.references import NAMES, model, reference
 @pytest.mark.parametrize("name", NAMES)
 def test_prompt_logits_and_greedy_tokens_equal_the_reference(name: str) -> None:
     network, known = model(name), reference(name)
-    for prompt in known.prompts:
+    for prompt in known.prompts[::4]:  # the batch of unequal lengths takes them all
         caches = fresh_caches(network)
         (logits,) = prefill(network, caches, [prompt.ids], [3])
         assert (logits - prompt.prefill).abs().max() < known.tolerance

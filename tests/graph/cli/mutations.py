@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from graph import yaml_tree
+from graph.diagnostics import TopologyError
 
 CASES = sorted((Path(__file__).parents[2] / "cases").glob("*.yaml"))
 TOKEN = re.compile(r"\w+|->|\s+|[^\w\s]")
@@ -81,7 +82,10 @@ def _tokens(text: str, chance: random.Random, times: int) -> bytes:
 
 
 def _branches(text: str, chance: random.Random, times: int) -> bytes:
-    tree = yaml_tree.plain(yaml_tree.parse(text, "case.yaml"))
+    try:
+        tree = yaml_tree.plain(yaml_tree.parse(text, "case.yaml"))
+    except TopologyError:  # a case of unreadable YAML
+        return text.encode()
     for _ in range(times):
         holder, key = chance.choice(list(_entries(tree)))
         value = chance.choice((chance.choice(ODD_VALUES), *chance.choice(list(_entries(tree)))[:1]))

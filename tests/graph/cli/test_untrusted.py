@@ -44,7 +44,11 @@ def verdict(path):
 
 
 @pytest.mark.parametrize(
-    "count", [pytest.param(300, id="some"), pytest.param(10_000, id="many", marks=pytest.mark.slow)]
+    "count",
+    [
+        pytest.param(300, id="some"),
+        pytest.param(3_000, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(1500)]),
+    ],
 )
 def test_mutated_files_are_judged(folder, count):
     judged = []

@@ -1,0 +1,153 @@
+"""Ctrl-C, wherever it comes: nothing is left half done, no ticket unresolved, no lane alive."""
+
+from __future__ import annotations
+
+import linecache
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from graph import Runtime
+from tests.fakes import HANG_S, lanes_alive, probed, until
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+ROOT = Path(__file__).parents[2]
+INTERRUPTED = ("runtime.py", "admission.py", "stepping.py", "interpreter.py")
+
+
+def interrupting(function: Callable[[], None], line: int) -> bool:
+    """Call with a KeyboardInterrupt at the line-th line that runs in the runtime's own code; False past the last.
+
+    Left out are `__enter__` and `__exit__`, on the way into which Python itself cannot protect anything, and lines
+    with `with`: they come up once more on leaving the block, where the interpreter takes no signal.
+    """
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        path = Path(frame.f_code.co_filename)
+        if path.parent.name != "graph" or path.name not in INTERRUPTED:
+            return None
+        source = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+        if event == "line" and frame.f_code.co_name not in ("__enter__", "__exit__") and not source.startswith("with "):
+            count += 1
+            if count == line:
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    assert count < line, "the interrupt was swallowed"
+    return False
+
+
+@pytest.mark.parametrize("name", ["pingpong", "overlap"])
+def test_an_interrupt_anywhere_in_submit_leaves_the_step_wholly_in_or_wholly_out(name: str) -> None:
+    line, interrupted = 0, True
+    while interrupted:
+        line += 1
+        with probed(name).run() as run:
+            before = run.submit("before")
+            interrupted = interrupting(lambda run=run: run.submit("interrupted"), line)
+            assert before.result(timeout=HANG_S) == 0
+            after = run.submit("after")
+            assert after.result(timeout=HANG_S) in (1, 2)
+            for _ in range(2 * run.capacity):
+                after = run.submit("no room is lost")
+            after.result(timeout=HANG_S)
+    assert line > 10
+
+
+@pytest.mark.parametrize("name", ["pingpong", "overlap"])
+@pytest.mark.parametrize("cancel", [False, True])
+def test_an_interrupt_anywhere_in_stop_ends_the_run_all_the_same(name: str, cancel: bool) -> None:
+    line, interrupted = 0, True
+    while interrupted:
+        line += 1
+        run = probed(name).run()
+        run.__enter__()
+        tickets = [run.submit(index) for index in range(3)]
+        interrupted = interrupting(lambda run=run: run._stop(cancel), line)
+        assert all(ticket.done() for ticket in tickets)
+        assert lanes_alive() == []
+        assert run.held_slots() == [] or run._shared.halted
+    assert line > 10
+
+
+def test_an_interrupt_anywhere_in_the_start_leaves_no_lane() -> None:
+    line, interrupted = 0, True
+    while interrupted:
+        line += 1
+        run = probed("pingpong").run()
+        interrupted = interrupting(lambda run=run: _enter_and_leave(run), line)
+        assert lanes_alive() == []
+    assert line > 10
+
+
+def _enter_and_leave(run: Runtime) -> None:
+    with run:
+        pass
+
+
+SCRIPT = """
+    import sys, threading, time
+    from graph import Executor, Runtime, compile, load
+    from nodes.simulated import simulated
+
+    program = compile(load(sys.argv[1]))
+    executor = simulated(program.topology, {{"dispatch": {dispatch_ms}}}, holds_lock=False)
+    tickets = []
+    try:
+        with Runtime(program, executor, queue=20) as run:
+            tickets = [run.submit(index) for index in range(20)]
+            print("ready", flush=True)
+            tickets[-1].result()
+            raise SystemExit("the interrupt never came")
+    except KeyboardInterrupt:
+        lanes = [thread.name for thread in threading.enumerate() if thread.name.startswith("laneflow-")]
+        done = sum(ticket.done() for ticket in tickets)
+        finished = sum(ticket.exception() is None for ticket in tickets)
+        print("lanes", lanes, "done", done, "finished", finished < 20, flush=True)
+"""
+
+
+@pytest.mark.parametrize("name", ["pingpong", "overlap", "sync"])
+@pytest.mark.parametrize(("dispatch_ms", "signals"), [(30, 1), (400, 2)], ids=["once", "twice"])
+def test_ctrl_c_ends_a_run_promptly_with_every_ticket_resolved(name: str, dispatch_ms: int, signals: int) -> None:
+    script = textwrap.dedent(SCRIPT).format(dispatch_ms=dispatch_ms)
+    child = subprocess.Popen(
+        [sys.executable, "-c", script, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    for _ in range(signals):
+        child.send_signal(signal.SIGINT)
+        try:
+            child.wait(0.3)
+        except subprocess.TimeoutExpired:
+            continue
+    out, err = child.communicate(timeout=HANG_S)
+    assert out == "lanes [] done 20 finished True\n", err
+    assert child.returncode == 0, err
+
+
+def test_tickets_of_an_interrupted_block_are_resolved() -> None:
+    tickets: list[Future[Any]] = []
+    with pytest.raises(KeyboardInterrupt), probed("deep").run(queue=10) as run:  # noqa: PT012
+        tickets.extend(run.submit(index) for index in range(10))
+        raise KeyboardInterrupt
+    until(lambda: all(ticket.done() for ticket in tickets), "every ticket is resolved")
