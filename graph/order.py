@@ -7,7 +7,6 @@ when D(a, b) <= j + lag(b) - lag(a).
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -42,31 +41,14 @@ class MarkedGraph:
     lane: Mapping[str, str]
     _distances: dict[str, Mapping[str, int]] = field(default_factory=dict, repr=False, compare=False)
     _graph: list[nx.DiGraph[str]] = field(default_factory=list, repr=False, compare=False)
-    _next: dict[str, list[tuple[str, int]]] = field(default_factory=dict, repr=False, compare=False)
 
     def distance(self, source: str, target: str) -> float:
         """D(source, target): least tokens over all paths, `inf` where none is; 0 from a node to itself."""
         found = self._distances.get(source)
         if found is None:
-            found = self._distances[source] = self._nearest(source)
+            found = nx.single_source_dijkstra_path_length(self.digraph(), source, weight="tokens")
+            self._distances[source] = found
         return found.get(target, math.inf)
-
-    def _nearest(self, source: str) -> Mapping[str, int]:
-        """Dijkstra's algorithm: the distance to every node that `source` reaches."""
-        if not self._next:
-            for node, arcs in self.digraph().adjacency():
-                self._next[node] = [(far, data["tokens"]) for far, data in arcs.items()]
-        found: dict[str, int] = {}
-        heap = [(0, source)]
-        while heap:
-            so_far, node = heapq.heappop(heap)
-            if node in found:
-                continue
-            found[node] = so_far
-            for far, tokens in self._next[node]:
-                if far not in found:
-                    heapq.heappush(heap, (so_far + tokens, far))
-        return found
 
     def before(self, first: str, second: str, steps: int = 0) -> bool:
         """Whether `first` on step k is through before `second` on step k + steps starts, for every k."""

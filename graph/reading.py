@@ -6,6 +6,7 @@ Nothing in a file or an override is executed, imported or looked up in the envir
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
@@ -51,7 +52,7 @@ def locate(source: str | Path) -> Path:
     """The file that a path or a shipped name means; raises `TopologyError` (LF001) where there is none."""
     path = Path(source)
     looks_like_path = path.suffix in (".yaml", ".yml") or len(path.parts) > 1
-    if path.is_file() and (looks_like_path or path.name not in shipped()):
+    if os.path.isfile(path) and (looks_like_path or path.name not in shipped()):
         return path
     if not looks_like_path and str(source) in shipped():
         return shipped()[str(source)]
@@ -131,7 +132,7 @@ def _referred(reference: Item, folder: Path, key: str) -> Path:
     if not isinstance(name, str) or not name:
         raise TopologyError([Diagnostic(reference.at, "LF002", f"`{key}` must be a topology's name", f"write `{key}: NAME`")])
     beside = folder / (name if name.endswith((".yaml", ".yml")) else f"{name}.yaml")
-    if beside.is_file():
+    if os.path.isfile(beside):  # unlike Path.is_file, False for a name too long to be one
         return beside
     known = shipped()
     if name in known:
