@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from deepseek.decode_step import decode_step
 from deepseek.model.network import Model
 from deepseek.request_rows import owned, read_rows, redirect, write_rows
-from deepseek.sampling import sample
 from deepseek.steps import Decode, Row, Sampled
 from graph.node import Context, Ports, Step
 from nodes import BindNode, DispatchNode, PrepareNode, ReclaimNode, ReleaseNode
@@ -89,31 +89,9 @@ class Dispatch(DispatchNode):
     def run(self, step: Step, slots: Any) -> None:
         began = time.thread_time_ns()
         with torch.inference_mode():
-            slots.outputs.sampled.copy_(self._decode(slots.inputs, slots.state, slots.caches))
+            slots.outputs.sampled.copy_(decode_step(self.model, slots.inputs, slots.state, slots.caches))
         if slots.outputs.sampled.device.type == "cpu":
             step.device_time(time.thread_time_ns() - began)
-
-    def _decode(self, inputs: Any, state: Any, caches: Any) -> Tensor:
-        device = state.tail.device
-        rows, generation, positions = (
-            tensor.to(device, non_blocking=True)
-            for tensor in (inputs.rows, inputs.generation, inputs.positions)
-        )
-        live = owned(state.generation, rows, generation)
-        target = redirect(rows, live, caches.scrap)
-        late = inputs.tokens.to(device, non_blocking=True)
-        tokens = torch.where(late >= 0, late, read_rows(state.tail, rows))
-        tokens = torch.where(live, tokens, 0)
-        logits = self.model(tokens[:, None], positions, target, live.long(), caches)
-        sampled = sample(
-            logits,
-            inputs.temperature.to(device, non_blocking=True),
-            inputs.top_p.to(device, non_blocking=True),
-            inputs.seed.to(device, non_blocking=True),
-            positions + 1,
-        )
-        write_rows(state.tail, target, sampled)
-        return torch.where(live, sampled, -1)
 
 
 class Reclaim(ReclaimNode):

@@ -25,6 +25,21 @@ def sample(logits: Tensor, temperature: Tensor, top_p: Tensor, seed: Tensor, pos
     Returns:
         [B] int64 token ids.
     """
+    if logits.device.type != "cpu":  # asking costs a round trip there
+        return _draw(logits, temperature, top_p, seed, position)
+    arguments = (logits, temperature, top_p, seed, position)
+    if torch.compiler.is_compiling():
+        drawn: Tensor = torch.cond((temperature > 0).any(), _draw, _likeliest, arguments)
+        return drawn
+    return _draw(*arguments) if bool((temperature > 0).any()) else _likeliest(*arguments)
+
+
+def _likeliest(logits: Tensor, *_: Tensor) -> Tensor:
+    """What `_draw` gives where every temperature is 0, without sorting the vocabulary."""
+    return logits.argmax(-1)
+
+
+def _draw(logits: Tensor, temperature: Tensor, top_p: Tensor, seed: Tensor, position: Tensor) -> Tensor:
     greedy = logits.argmax(-1)
     warm = temperature > 0
     scaled = logits.float() / torch.where(warm, temperature, 1).unsqueeze(-1)

@@ -6,7 +6,9 @@ imported on first use, so that reading and proving start at once.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -84,6 +86,17 @@ __all__ = [
     "load_text",
     "validate",
 ]
+
+
+class _Package(ModuleType):
+    """Keeps `graph.validate` and `graph.bind` the functions, once the modules that they are in have been imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _HOME or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

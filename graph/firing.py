@@ -11,7 +11,7 @@ from graph.node import Node, Rows
 from graph.slots import Pool
 from graph.stepping import StepRecord
 from graph.topology import Topology
-from graph.trace import Span, Spans
+from graph.trace import Spans
 
 if TYPE_CHECKING:
     from graph.views import NodeViews, Slots
@@ -140,6 +140,8 @@ class Firing:
         self.checked = checked
         self.on_quarantine = on_quarantine
         self.came = 0
+        self.fired = 0
+        """Calls made; of older ones the span may be dropped."""
 
     def ready(self) -> None:
         """The lane has come to this node; what follows until the call is waiting."""
@@ -156,6 +158,7 @@ class Firing:
             for pool in self.acquires:
                 pool.tenant[turn % pool.buffer.slots] = turn
         self.step._point(record)
+        fault = None
         start = perf_counter_ns()
         try:
             slots = self._slots(record)
@@ -164,15 +167,27 @@ class Firing:
             if self.emits:
                 record.result = result
         except BaseException as error:
-            self._failed(record, error)
+            fault = str(self._failed(record, error))
         end = perf_counter_ns()
         for pool in self.releases:
             if pool.holds(turn):
                 self._give_back(pool, turn % pool.buffer.slots, record)
         if self.spans is not None:
-            self.spans.append(
-                Span(
-                    self.node, record.index, record.route, self.lane, self.came, start, end, self.step.device
+            self.fired += 1
+            self.spans.append(  # the fields of a `Span`
+                (
+                    self.node,
+                    record.index,
+                    turn,
+                    record.route,
+                    self.lane,
+                    record.submitted,
+                    self.came,
+                    start,
+                    end,
+                    self.step.device,
+                    record.rows,
+                    fault,
                 )
             )
 
@@ -181,7 +196,7 @@ class Firing:
             return self.views.at_turn(record.turn)
         return self.views.after_failure(record.turn, set(record.written))
 
-    def _failed(self, record: StepRecord, error: BaseException) -> None:
+    def _failed(self, record: StepRecord, error: BaseException) -> StepError:
         failure = StepError(self.node, record.index, error)
         failure.__cause__ = error
         record.fail(failure)
@@ -192,6 +207,7 @@ class Firing:
                 pool, turn = self.pools[use.buffer], record.turn - use.back
                 if not pool.buffer.persistent and pool.holds(turn):
                     pool.suspect.add(turn % pool.buffer.slots)
+        return failure
 
     def _give_back(self, pool: Pool, slot: int, record: StepRecord) -> None:
         if self.checked and slot not in pool.suspect:

@@ -35,7 +35,11 @@ def steady(switch_interval_ms: float | None) -> Iterator[None]:
         _enter(own)
         yield
     finally:
-        _leave(own)
+        try:
+            _leave(own)
+        except BaseException:  # a KeyboardInterrupt; leaving twice is leaving once
+            _leave(own)
+            raise
 
 
 def _enter(own: list[float]) -> None:

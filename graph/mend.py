@@ -30,7 +30,7 @@ MOST_TRIALS = 120
 PAIRED_TRIALS = 80
 """After that many without success only changes that do it alone are tried, down to the dearest."""
 MOST_WORK = 24_000
-"""Nodes and edges of all the topologies checked in one call; of a topology of 300 nodes about forty."""
+"""Nodes, edges and findings of all topologies checked in one call: of one with 300 nodes about forty."""
 MOST_MENDS = 200
 """Mends that `mended` applies one after the other."""
 MOST_CHANGES = 3
@@ -52,10 +52,13 @@ class Mend:
     help: str
 
 
-def mends(topology: Topology, found: Sequence[Diagnostic]) -> list[Mend | None]:
-    """A mend for each diagnostic, in order; None where no candidate validates or only a person can choose."""
+def mends(topology: Topology, found: Sequence[Diagnostic], most: int | None = None) -> list[Mend | None]:
+    """A mend for each of the first `most` diagnostics, in order; `found` must be all that there are.
+
+    None where no candidate validates, or only a person can choose.
+    """
     search = _Search(topology, found, MOST_WORK)
-    return [search.mend(diagnostic) for diagnostic in found]
+    return [search.mend(diagnostic) for diagnostic in found[:most]]
 
 
 def mended(topology: Topology) -> tuple[Topology, tuple[Mend, ...]]:
@@ -83,6 +86,16 @@ class _Attempt:
     data: dict[str, Any] = field(compare=False)
 
 
+@dataclass(frozen=True)
+class _Outcome:
+    """What an attempt comes to."""
+
+    attempt: _Attempt
+    topology: Topology
+    found: tuple[Diagnostic, ...]
+    after: Counter[_Key]
+
+
 class _Search:
     """Mends for the faults of one topology, within one bound on the work."""
 
@@ -94,54 +107,69 @@ class _Search:
         self.offered: list[tuple[Mend, Counter[_Key]]] = []
 
     def mend(self, fault: Diagnostic) -> Mend | None:
-        if fault.severity == "advice":
+        """One that was offered for another fault and removes this too, else the cheapest."""
+        if fault.severity == "advice" or self.work <= 0:
             return None
-        key = _key(fault)
         for mend, after in self.offered:
-            if after[key] < self.before[key]:
+            if after[_key(fault)] < self.before[_key(fault)]:
                 return mend
-        found = self._cheapest(fault, key)
-        if found is None:
+        best = self._cheapest(fault)
+        if best is None:
             return None
-        mend = _joined(found.changes)
-        self.offered.append((mend, _keys(faults(edited(self.topology, mend.edits)))))
+        mend = self._joined(best.attempt)
+        self.offered.append((mend, best.after))
         return mend
 
-    def _cheapest(self, fault: Diagnostic, key: _Key) -> _Attempt | None:
+    def _cheapest(self, fault: Diagnostic) -> _Outcome | None:
         """Uniform-cost search; what was accepted stands until nothing cheaper is left to try."""
         queue: list[_Attempt] = []
         serial = self._queued(queue, self.topology, fault, _Attempt(0, 0, (), self.data), 0)
         seen: set[str] = set()
-        best: tuple[int, _Attempt] | None = None
+        best: tuple[int, _Outcome] | None = None
         trials = 0
         while queue and trials < MOST_TRIALS and self.work > 0 and (best is None or queue[0].cost < best[0]):
-            attempt = heapq.heappop(queue)
-            text = json.dumps(attempt.data, sort_keys=True)
-            if text in seen:
-                continue
-            seen.add(text)
-            try:
-                changed = rebuilt(self.topology, attempt.data)
-            except ValidationError:
+            outcome = self._tried(heapq.heappop(queue), seen)
+            if outcome is None:
                 continue
             trials += 1
-            self.work -= len(changed.nodes) + len(changed.edges)
             if trials == PAIRED_TRIALS and best is None:
-                queue = [one for one in queue if len(one.changes) == 1]  # a sorted list is a heap
-                queue.sort()
-            found = faults(changed)
-            after = _keys(found)
-            fresh = [one for one in found if _key(one) in after - self.before]
-            gone = after[key] < self.before[key]
-            if gone and all(self._was_undecided(one, fault) for one in fresh):
-                cost = attempt.cost + REVEALED * len(fresh) + lost_overlap(self.topology, changed)
-                if best is None or cost < best[0]:
-                    best = (cost, attempt)
-            if len(attempt.changes) < MOST_CHANGES:
-                rest = fresh[:2] if gone or fresh else [one for one in found if _key(one) == key]
-                for one in rest:
-                    serial = self._queued(queue, changed, one, attempt, serial)
+                queue = sorted(one for one in queue if len(one.changes) == 1)
+            price = self._price(fault, outcome)
+            if price is not None and (best is None or price < best[0]):
+                best = (price, outcome)
+            if len(outcome.attempt.changes) < MOST_CHANGES:
+                for one in self._still_to_mend(fault, outcome):
+                    serial = self._queued(queue, outcome.topology, one, outcome.attempt, serial)
         return best[1] if best else None
+
+    def _tried(self, attempt: _Attempt, seen: set[str]) -> _Outcome | None:
+        """The outcome; None where it was seen before or the models refuse it."""
+        text = json.dumps(attempt.data, sort_keys=True)
+        if text in seen:
+            return None
+        seen.add(text)
+        try:
+            topology = rebuilt(self.topology, attempt.data)
+        except ValidationError:
+            return None
+        found = tuple(faults(topology))
+        self.work -= len(topology.nodes) + len(topology.edges) + len(found)
+        return _Outcome(attempt, topology, found, _keys(found))
+
+    def _price(self, fault: Diagnostic, outcome: _Outcome) -> int | None:
+        """What the outcome costs where it is a mend."""
+        fresh = self._fresh(outcome)
+        gone = outcome.after[_key(fault)] < self.before[_key(fault)]
+        if not gone or not all(_was_undecided(one, fault) for one in fresh):
+            return None
+        return outcome.attempt.cost + REVEALED * len(fresh) + lost_overlap(self.topology, outcome.topology)
+
+    def _still_to_mend(self, fault: Diagnostic, outcome: _Outcome) -> Sequence[Diagnostic]:
+        """What another change on top should remove: a fault that the first brought, or the same still."""
+        return self._fresh(outcome)[:2] or [one for one in outcome.found if _key(one) == _key(fault)]
+
+    def _fresh(self, outcome: _Outcome) -> list[Diagnostic]:
+        return [one for one in outcome.found if outcome.after[_key(one)] > self.before[_key(one)]]
 
     def _queued(
         self, queue: list[_Attempt], topology: Topology, fault: Diagnostic, base: _Attempt, serial: int
@@ -156,32 +184,30 @@ class _Search:
             heapq.heappush(queue, _Attempt(base.cost + change.cost, serial, (*base.changes, change), data))
         return serial
 
-    def _was_undecided(self, fresh: Diagnostic, fault: Diagnostic) -> bool:
-        """Whether the fault that the mend removes is one that left the fresh one undecided."""
-        if fault.code in _NAMES:
-            return fresh.code not in _NAMES
-        if fault.code in _PLACES:
-            return fresh.code in (*_ORDERS, "LF301")
-        if fault.code == "LF301":
-            return fresh.code in _ORDERS
-        if fault.code == "LF201":
-            return fresh.code in _ORDERS and fresh.buffer == fault.buffer
-        return fresh.code == "LF105"
-
-
-def _joined(changes: Iterable[Change]) -> Mend:
-    """One mend of several changes; of two values for one place the later stays."""
-    parts = [change for change in changes if change.edits]
-    edits = [edit for change in parts for edit in change.edits]
-    kept = tuple(edit for place, edit in enumerate(edits) if not _overwritten(edit, edits[place + 1 :]))
-    return Mend(kept, ", and ".join(change.help for change in parts))
+    def _joined(self, attempt: _Attempt) -> Mend:
+        """One mend of several changes; of two values for one place the later stays."""
+        changes = [change for change in attempt.changes if change.edits]
+        edits = [edit for change in changes for edit in change.edits]
+        kept = [edit for place, edit in enumerate(edits) if not _overwritten(edit, edits[place + 1 :])]
+        same = edited_data(self.data, kept) == attempt.data
+        return Mend(tuple(kept if same else edits), ", and ".join(change.help for change in changes))
 
 
 def _overwritten(edit: Edit, later: Sequence[Edit]) -> bool:
-    if not isinstance(edit, Set):
-        return False
-    follow = next((one for one in later if one.path[: len(edit.path)] == edit.path), None)
-    return isinstance(follow, Set) and follow.path == edit.path
+    return isinstance(edit, Set) and any(isinstance(one, Set) and one.path == edit.path for one in later)
+
+
+def _was_undecided(fresh: Diagnostic, fault: Diagnostic) -> bool:
+    """Whether the fault that a mend removes is one that left the fresh one undecided."""
+    if fault.code in _NAMES:
+        return fresh.code not in _NAMES
+    if fault.code in _PLACES:
+        return fresh.code in (*_ORDERS, "LF301")
+    if fault.code == "LF301":
+        return fresh.code in _ORDERS
+    if fault.code == "LF201":
+        return fresh.code in _ORDERS and fresh.buffer == fault.buffer
+    return fresh.code == "LF105"
 
 
 def _keys(found: Iterable[Diagnostic]) -> Counter[_Key]:

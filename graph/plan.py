@@ -1,94 +1,99 @@
-"""What a topology's waits allow: the steady period, and the cycle that sets it.
+"""What a topology promises in steady state: its period, what sets it, the slots that are of use, the memory.
 
-The period of a timed marked graph is its maximum cycle ratio: over all cycles of arcs, the largest sum of
-durations over sum of tokens (Ramamoorthy and Ho, 1980). It is exact, on the durations as rational numbers.
+The period is the longer of two bounds: the maximum cycle ratio of the marked graph, and for each resource that
+nodes share the sum of their durations. The first is what as-soon-as-possible execution settles to; the second
+holds the period from below.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
-from graph.order import Arc, MarkedGraph
+from graph.critical import critical_cycle
+from graph.diagnostics import Firing
+from graph.limit import Limit, find_limit
+from graph.memory import BufferMemory, memory
+from graph.order import MarkedGraph, marked_graph
+from graph.resources import Holders, Resource, holders, resources
+from graph.schedule import schedule
+from graph.topology import Topology
+from graph.useful_slots import UsefulSlots, best_period, useful_slots, with_slots
+from graph.validate import faults
 
 
-class Cycle(NamedTuple):
-    """A cycle of arcs, each starting where the one before it ends."""
+@dataclass(frozen=True)
+class Prediction:
+    """The steady state of steps that all take one route; times in milliseconds."""
 
-    arcs: tuple[Arc, ...]
-    duration: Fraction
-    """The durations of its nodes, added up; in the unit of the durations."""
-    tokens: int
+    topology: Topology
+    graph: MarkedGraph
+    route: str
+    times: Mapping[str, Fraction]
+    """Of every node; 0 where the route leaves it out: it then waits and does no work."""
+    resources: tuple[Resource, ...]
+    stated: Holders
+    """Who holds a resource, where that was not left to the assumptions."""
+    period: Fraction
+    limit: Limit
 
     @property
-    def period(self) -> Fraction:
-        """The least time from step to step that this cycle allows, in the unit of the durations."""
-        return self.duration / self.tokens
+    def lanes(self) -> dict[str, Fraction]:
+        """How long each lane works in a step."""
+        busy = dict.fromkeys(self.topology.lanes, Fraction(0))
+        for node, lane in self.graph.lane.items():
+            busy[lane] += self.times[node]
+        return busy
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes of the route."""
+        return self.topology.steps_routes()[self.route]
 
 
-def critical_cycle(graph: MarkedGraph, durations: Mapping[str, float]) -> Cycle:
-    """The cycle that sets the period; a node without a duration takes no time.
+@dataclass(frozen=True)
+class Plan:
+    """A prediction with what could be changed about it."""
 
-    Every cycle of `graph` must have a token (LF301), and the graph at least one node.
+    prediction: Prediction
+    slots: UsefulSlots
+    best: Fraction
+    """The period with those slots: no number of slots makes it shorter."""
+    slot_faults: tuple[str, ...]
+    """Codes of what is wrong with the topology that has those slots; none where it is sound."""
+    memory: tuple[BufferMemory, ...]
+
+
+def predict(
+    topology: Topology, times: Mapping[str, Fraction], route: str | None = None, stated: Holders | None = None
+) -> Prediction:
+    """The period of a sound topology on one route, by default the first.
+
+    `times` has milliseconds for every node; `stated` says who holds a resource where the assumptions of
+    `graph.resources` are wrong. Raises `KeyError` for a route that is not declared.
     """
-    times = {node: Fraction(durations.get(node, 0)) for node in graph.lag}
-    arcs = [data["arc"] for _, _, data in graph.digraph().edges(data=True)]
-    best = _cycle(_any_cycle(graph), times)
-    while (better := _above(best.period, arcs, times)) is not None:
-        best = better
-    return best
+    graph = marked_graph(topology)
+    name = route if route is not None else next(iter(topology.steps_routes()))
+    members = topology.steps_routes()[name]
+    working = {node: times[node] if node in members else Fraction(0) for node in topology.nodes}
+    shared = resources(holders(topology, stated or {}), members, working)
+    period = max(critical_cycle(graph, working).period, *(one.duration for one in shared), Fraction(0))
+    limit = find_limit(topology, graph, working, shared, period)
+    return Prediction(topology, graph, name, working, shared, stated or {}, period, limit)
 
 
-def _cycle(arcs: Sequence[Arc], times: Mapping[str, Fraction]) -> Cycle:
-    duration = sum((times[arc.source] for arc in arcs), Fraction(0))
-    return Cycle(tuple(arcs), duration, sum(arc.tokens for arc in arcs))
+def plan(prediction: Prediction) -> Plan:
+    """The fewest slots that reach the best period there is, and the memory of those declared."""
+    topology, graph, times = prediction.topology, prediction.graph, prediction.times
+    best = max(best_period(graph, times), *(one.duration for one in prediction.resources), Fraction(0))
+    slots = useful_slots(topology, graph, times, best)
+    changed = faults(with_slots(topology, slots.counts))
+    codes = sorted({fault.code for fault in changed if fault.severity == "error"})
+    return Plan(prediction, slots, best, tuple(codes), memory(topology))
 
 
-def _any_cycle(graph: MarkedGraph) -> list[Arc]:
-    """A lane's program is a cycle with one token."""
-    first = next(iter(graph.lane.values()))
-    return [arc for arc in graph.arcs if arc.reason == "lane" and graph.lane[arc.source] == first]
-
-
-def _above(period: Fraction, arcs: Sequence[Arc], times: Mapping[str, Fraction]) -> Cycle | None:
-    """A cycle of a longer period, if there is one; Bellman-Ford from everywhere at once, on integers.
-
-    It is a cycle of positive weight, where an arc weighs its source's time less `period` for each token.
-    """
-    scale = math.lcm(period.denominator, *(time.denominator for time in times.values()))
-    weight = {arc: int((times[arc.source] - period * arc.tokens) * scale) for arc in arcs}
-    far = dict.fromkeys(times, 0)
-    came: dict[str, Arc] = {}
-    for _ in range(len(times)):
-        moved = False
-        for arc in arcs:
-            if far[arc.source] + weight[arc] > far[arc.target]:
-                far[arc.target] = far[arc.source] + weight[arc]
-                came[arc.target] = arc
-                moved = True
-        if not moved:
-            return None
-        found = _ring(came)
-        if found:
-            return _cycle(found, times)
-    return None
-
-
-def _ring(came: Mapping[str, Arc]) -> list[Arc]:
-    """A cycle among the arcs by which nodes were reached last; empty where there is none."""
-    done: set[str] = set()
-    for start in came:
-        way: dict[str, Arc] = {}
-        node = start
-        while node in came and node not in done and node not in way:
-            way[node] = came[node]
-            node = came[node].source
-        if node in way:
-            ring = [way[node]]
-            while ring[-1].source != node:
-                ring.append(way[ring[-1].source])
-            return ring[::-1]
-        done.update(way)
-    return []
+def first_steps(prediction: Prediction, steps: int) -> list[Firing]:
+    """The first steps of the route, each node as soon as its waits allow, with all steps there at time 0."""
+    times = {node: float(time) for node, time in prediction.times.items()}
+    return schedule(prediction.topology, times, steps, [prediction.route])

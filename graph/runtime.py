@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
+from functools import partial
 from time import monotonic
 from types import TracebackType
 from typing import Any
@@ -25,13 +26,13 @@ from graph.errors import InternalError, LifecycleError, RuntimeStopped, Stuck
 from graph.firing import Firing
 from graph.interpreter import SWITCH_INTERVAL_MS, steady
 from graph.lanes import thread as lane_thread
-from graph.lanes.thread import Ring, Shared
+from graph.lanes.thread import LaneThread, Ring, Shared
 from graph.node import Context, Executor, Rows
 from graph.program import LaneProgram, Op, Program
 from graph.rows import RequestRows
 from graph.slots import Pool, Record, allocate
 from graph.stepping import StepRecord, cut_short, stopped
-from graph.trace import SPANS_KEPT, Span, Spans, collect
+from graph.trace import SPANS_KEPT, Span, Spans, Trace, collect, read_clock, this_process, versions
 from graph.views import NodeViews
 from graph.waits import wait_graph
 
@@ -98,7 +99,7 @@ class Runtime:
             self._bound_ops(lane, spans) for lane, spans in zip(self.program.lanes, self._spans, strict=True)
         ]
         self._ready = threading.Barrier(len(self.program.lanes) + 1)
-        self._lanes: list[threading.Thread] = []
+        self._lanes: list[LaneThread] = []
         self._scope = ExitStack()
 
     # -- starting and stopping -------------------------------------------------------------------------------------
@@ -109,9 +110,7 @@ class Runtime:
         try:
             self._scope.enter_context(steady(self._switch_interval_ms))
             self._lanes = [
-                threading.Thread(
-                    target=self._lane_main, args=(position,), name=f"laneflow-{lane.name}", daemon=True
-                )
+                LaneThread(f"laneflow-{lane.name}", partial(self._lane_main, position))
                 for position, lane in enumerate(self.program.lanes)
             ]
             for lane in self._lanes:
@@ -132,8 +131,7 @@ class Runtime:
             self._halt()
             self._join(None)
         finally:
-            self._lanes = [lane for lane in self._lanes if lane.is_alive()]
-            self._scope.close()
+            self._forget_lanes()
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
@@ -183,17 +181,24 @@ class Runtime:
             self._outbox.abandon(cut_short)
             raise
         finally:
-            self._lanes = [lane for lane in self._lanes if lane.is_alive()]
+            self._forget_lanes()
+
+    def _forget_lanes(self) -> None:
+        try:
+            self._lanes = [lane for lane in self._lanes if not lane.over.is_set()]
+        finally:
             self._scope.close()
 
     def _join(self, timeout: float | None) -> bool:
         """Wait for the lanes to end; False where some have not after `timeout` seconds."""
         until = None if timeout is None else monotonic() + timeout
         for lane in self._lanes:
-            while lane.is_alive():
+            if lane.ident is None:
+                continue  # it could not be started
+            while not lane.over.wait(0.2 if until is None else min(0.2, max(until - monotonic(), 0))):
                 if until is not None and monotonic() >= until:
                     return False
-                lane.join(0.2 if until is None else min(0.2, max(until - monotonic(), 0)))
+            lane.join()
         return True
 
     def _halt(self) -> None:
@@ -368,6 +373,25 @@ class Runtime:
     def spans(self) -> list[Span]:
         """Every recorded firing so far, in order of start."""
         return collect(self._spans)
+
+    def trace(self, rank: int = 0) -> Trace:
+        """The run so far, to be written or reported; `rank` tells the processes of one run apart."""
+        fired = [sum(op.firing.fired for op in ops) for ops in self._ops]
+        kept = [len(spans) for spans in self._spans]
+        lanes = [lane.name for lane in self.program.lanes]
+        return Trace(
+            topology=self.program.topology,
+            spans=tuple(self.spans()),
+            clock=read_clock(),
+            process=this_process(rank),
+            dims={**self.program.topology.dims, **self.executor.dims},
+            fallback=self.fallback_reason,
+            versions=versions(),
+            dropped={
+                lane: max(0, count - left) for lane, count, left in zip(lanes, fired, kept, strict=True)
+            },
+            bubbles=self.bubbles,
+        )
 
     def held_slots(self) -> list[tuple[str, int]]:
         """(buffer, slot) of every slot that a step holds; empty at rest."""

@@ -1,7 +1,7 @@
 """The schedule in which every node starts as soon as its waits allow.
 
-All waits of the language are met: program order of the lanes, edges, slots and `in_flight`. All steps have arrived
-at time 0.
+All waits of the language are met: program order of the lanes, edges, slots and `in_flight`. All steps have
+arrived at time 0.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def schedule(
 ) -> list[Firing]:
     """The firings of the first `steps` steps, by start, then by lane; times in the unit of `durations`.
 
-    Step k takes `routes[k % len(routes)]`, by default always the first route declared. A node that is passed takes
-    no time and has no firing. `durations` has every node that works. Raises `ValueError` where no step could
-    run: nodes wait for each other in a circle (LF301), or for a turn to come (LF302).
+    Step k takes `routes[k % len(routes)]`, by default always the first route declared. A node that is
+    passed takes no time and has no firing. `durations` has every node that works. Raises `ValueError` where
+    no step could run: nodes wait for each other in a circle (LF301), or for a turn to come (LF302).
     """
     graph = marked_graph(topology)
     incoming = _incoming(graph)
@@ -52,7 +52,7 @@ def schedule(
 
 
 def waits(topology: Topology, node: str, step: int, steps: int) -> Iterator[tuple[Arc, int]]:
-    """Each wait of a firing, with the step on which its source works; those on steps that do not exist are left out."""
+    """Each wait of a firing, with its source's step; waits for steps that do not exist are left out."""
     graph = marked_graph(topology)
     turn = step + graph.lag[node]
     for arc in graph.arcs:
@@ -62,7 +62,7 @@ def waits(topology: Topology, node: str, step: int, steps: int) -> Iterator[tupl
 
 
 def turn_order(graph: MarkedGraph) -> list[str]:
-    """The nodes so that within a turn each comes behind what it waits for; raises `ValueError` where none does."""
+    """The nodes, each behind what it waits for in its turn; raises `ValueError` where no such order is."""
     if late := next((arc for arc in graph.arcs if arc.tokens < 0), None):
         raise ValueError(f"`{late.target}` waits for a later turn of `{late.source}`")
     same_turn: nx.DiGraph[str] = nx.DiGraph()

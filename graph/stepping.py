@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from time import perf_counter_ns
 from typing import Any
 
 from graph.errors import RuntimeStopped
@@ -33,6 +34,7 @@ class StepRecord:
         "route",
         "rows",
         "started",
+        "submitted",
         "ticket",
         "turn",
         "values",
@@ -57,6 +59,7 @@ class StepRecord:
         self.command = command
         self.rows = rows
         self.ticket = ticket
+        self.submitted = perf_counter_ns()
         self.started = False
         self._claim = threading.Lock()
         """Guards `started`: a step is either started by a lane or cancelled, by whoever comes first."""

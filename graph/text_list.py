@@ -46,7 +46,7 @@ def line_end(text: str, index: int, with_newline: bool = False) -> int:
 
 
 def become(text: str, node: yaml.SequenceNode, values: list[str]) -> str:
-    """The text with the list at `node` holding `values`, rendered ones; what stays at its ends is not touched.
+    """The text with the list at `node` holding `values`, rendered ones; what stays at its ends is kept.
 
     Neither list may be empty. Raises `CannotPlace`.
     """

@@ -23,7 +23,7 @@ from pydantic import (
 
 from graph.diagnostics import Location
 
-NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+NAME = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
 Kind = Literal["prepare", "bind", "dispatch", "reclaim", "release"]
 Place = Literal["host", "pinned", "device", "shared"]
 Worker = Literal["thread", "process", "stream"]

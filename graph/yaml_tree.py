@@ -18,6 +18,7 @@ from graph.diagnostics import Diagnostic, Location, TopologyError
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 32
 MAX_ITEMS = 100_000
+MAX_TEXT = 1000
 
 _Loader: Any = getattr(yaml, "CLoader", yaml.Loader)
 
@@ -148,6 +149,8 @@ _WORDS: dict[str, bool | float | None] = {
 
 def _scalar(event: Any, at: Location) -> str | int | float | bool | None:
     text: str = event.value
+    if len(text) > MAX_TEXT:
+        raise _fault(at, f"a text of {len(text)} characters, which is more than {MAX_TEXT}", "shorten it")
     if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
         raise _fault(at, f"tag `{event.tag}` is not part of the language", "drop the tag")
     if event.tag or event.style not in (None, ""):

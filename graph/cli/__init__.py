@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 GROUP = "laneflow.commands"
 BUILT_IN = {
     "validate": "graph.cli.validate:VALIDATE",
+    "plan": "graph.cli.plan:PLAN",
+    "diff": "graph.cli.diff:DIFF",
     "list": "graph.cli.listing:LIST",
+    "show": "graph.cli.show:SHOW",
     "explain": "graph.cli.explain:EXPLAIN",
     "schema": "graph.cli.schema:SCHEMA",
 }

@@ -27,7 +27,7 @@ class Check:
     executor: Executor | None = None
 
     def outcomes(self, target: str) -> Iterator[Outcome]:
-        """What the check of a target comes to, and of the fallback where that is what the executor would run."""
+        """What the check of a target comes to, and of the fallback where the executor would run that."""
         file = STDIN_FILE if target == STDIN else shown(target)
         try:
             yield from self._outcomes(self.sources.load(target, self.overrides), file)
@@ -37,15 +37,21 @@ class Check:
             yield Outcome(file, crash=internal_error(error))
 
     def _outcomes(self, topology: Topology, file: str) -> Iterator[Outcome]:
-        found = explained(topology, diagnose(topology))
         running = topology if self.executor is None else _running(topology, self.executor)
         if running is not topology:
-            note = f"this executor runs `{running.topology}` instead"
-            yield Outcome(file, _shown(found), topology, note=note)
-            file, found = shown(running.place().file), explained(running, diagnose(running))
-        if self.executor is not None:
-            found += check_fit(running, self.executor)
-        yield Outcome(file, _shown(found), running)
+            yield _judged(topology, file, note=f"this executor runs `{running.topology}` instead")
+            file = shown(running.place().file)
+        yield _judged(running, file, () if self.executor is None else check_fit(running, self.executor))
+
+
+def _judged(topology: Topology, file: str, misfits: Sequence[Diagnostic] = (), note: str = "") -> Outcome:
+    """The verdict on a topology; it stands even where finding schedules and mends for it fails."""
+    found, crash = diagnose(topology), ""
+    try:
+        found = explained(topology, found)
+    except Exception as error:
+        crash = internal_error(error)
+    return Outcome(file, _shown([*found, *misfits]), topology, crash, note)
 
 
 def _running(topology: Topology, executor: Executor) -> Topology:

@@ -20,7 +20,7 @@ MOST_WORK = 150_000
 def arrange(view: View) -> Grid:
     """A view's nodes and wires on tracks, in the best order found.
 
-    Where wires cross still, groups of nodes that no edge joins to the rest are moved along, as far as there is room.
+    Where wires cross still, groups of nodes that no edge joins to the rest are moved along.
     """
     rank = ranks(view)
     best = _arranged(view, rank)
@@ -103,7 +103,12 @@ def _moves(grid: Grid) -> Iterator[None]:
     for item in items:
         bands = _allowed(grid, item)
         for track in list(grid.tracks):
-            if grid.band[track] in bands and grid.on[item] != track and track in grid.tracks and grid.free(track, item):
+            if (
+                grid.band[track] in bands
+                and grid.on[item] != track
+                and track in grid.tracks
+                and grid.free(track, item)
+            ):
                 grid.on[item] = track
                 yield
         for band in bands:

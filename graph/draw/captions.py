@@ -21,7 +21,7 @@ ACTION_ROOM = 112.0
 
 @dataclass(frozen=True)
 class Chip:
-    """One word of an edge's label: a buffer, the type of a value, or how many steps back the edge comes from."""
+    """One word of an edge's label: a buffer, a value's type, or how many steps back the edge comes from."""
 
     text: str
     style: str
@@ -29,7 +29,7 @@ class Chip:
 
     @property
     def width(self) -> int:
-        return round(width(self.text, CHIP_TEXT)) + (21 if self.style in ("carries", "lends") else 10)
+        return round(width(self.text, CHIP_TEXT)) + 14
 
 
 @dataclass(frozen=True)
@@ -72,19 +72,14 @@ def caption_marks(view: View, caption: Caption, place: Place) -> list[Mark]:
 
 
 def _chip(chip: Chip, x: float, y: float, colours: dict[str, str]) -> Iterator[Mark]:
-    """A carried buffer is outlined whole, a lent one dashed; a value is a plain word on its colour's paper."""
-    colour = colours.get(chip.text) if chip.style in ("carries", "lends") else None
-    stroke = colour or palette.LINKS["value" if chip.style == "value" else "order"][0]
-    shape = Rect(
-        x, y, chip.width, CHIP_HEIGHT, palette.PAPER, stroke, 1.2, 3.0 if chip.style == "value" else 8.5, chip.style == "lends"
-    )
-    yield shape
-    start = x + 5
-    if colour:
-        yield Rect(x + 6, y + 5, 7, 7, fill=colour, radius=3.5)
-        start = x + 16
-    fill = palette.INK if colour else stroke
-    yield Text(start, y + 13, chip.text, CHIP_TEXT, width(chip.text, CHIP_TEXT), fill)
+    """A carried buffer is filled with its colour, a lent one outlined; a value has a box with corners."""
+    carried = chip.style == "carries"
+    ink = palette.LINKS["value" if chip.style == "value" else "order"][0]
+    stroke = colours[chip.text] if chip.style in ("carries", "lends") else ink
+    radius = 1.0 if chip.style == "value" else CHIP_HEIGHT / 2
+    yield Rect(x, y, chip.width, CHIP_HEIGHT, stroke if carried else palette.PAPER, stroke, 1.3, radius)
+    fill = {"carries": palette.PAPER, "lends": palette.INK}.get(chip.style, ink)
+    yield Text(x + chip.width / 2, y + 13, chip.text, CHIP_TEXT, width(chip.text, CHIP_TEXT), fill, "middle")
 
 
 def card_size(node: NodeView) -> tuple[int, int]:
@@ -95,7 +90,7 @@ def card_size(node: NodeView) -> tuple[int, int]:
 
 
 def card_marks(node: NodeView, place: Place) -> Group:
-    """A node's card: its place in its lane's program, its name and lag, its kind and routes, what it does to slots."""
+    """A node's card: its place in its lane, name and lag, kind and routes, what it does to slots."""
     x, y, across, height = place
     fill, stroke = palette.KINDS[node.kind]
     faulty = bool(node.codes)
@@ -112,7 +107,9 @@ def card_marks(node: NodeView, place: Place) -> Group:
     marks.append(Text(start, y + 21.5, node.title, NAME, width(node.title, NAME)))
     for place_of, (line, colour) in enumerate(_lines(node)):
         marks.append(Text(x + 10, y + 40 + LINE * place_of, line, SMALL, width(line, SMALL), colour))
-    return Group(marks, {"class": "node", "data-node": node.name}, f"{node.title}: {node.kind} on lane {node.lane}")
+    return Group(
+        marks, {"class": "node", "data-node": node.name}, f"{node.title}: {node.kind} on lane {node.lane}"
+    )
 
 
 def _lines(node: NodeView) -> list[tuple[str, str]]:
@@ -121,14 +118,18 @@ def _lines(node: NodeView) -> list[tuple[str, str]]:
     found = [(line, palette.QUIET) for line in wrapped(kind, SMALL, ACTION_ROOM)]
     for verb, names in (("acquires", node.acquires), ("releases", node.releases)):
         if names:
-            found += [(line, palette.INK) for line in wrapped(f"{verb} {', '.join(names)}", SMALL, ACTION_ROOM)]
+            found += [
+                (line, palette.INK) for line in wrapped(f"{verb} {', '.join(names)}", SMALL, ACTION_ROOM)
+            ]
     if node.emits:
         found.append((f"emits {node.emits}", palette.INK))
     if node.lag:
         behind = "1 step" if node.lag == 1 else f"{node.lag} steps"
         found.append((f"lag: {behind} behind its lane", palette.QUIET))
     if node.codes:
-        found += [(line, palette.FAULT) for line in wrapped(f"fault: {', '.join(node.codes)}", SMALL, ACTION_ROOM)]
+        found += [
+            (line, palette.FAULT) for line in wrapped(f"fault: {', '.join(node.codes)}", SMALL, ACTION_ROOM)
+        ]
     return found
 
 

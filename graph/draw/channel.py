@@ -1,7 +1,8 @@
 """The order in which wires turn in one gap between two columns.
 
-Each turning wire gets a slot, counted from the side of the lower column; wires in one slot are apart. The order
-found has the fewest crossings among those that a single wire's move can reach, and no two wires lie on each other.
+Each turning wire gets a slot, counted from the side of the lower column; wires in one slot are apart. The
+order found has the fewest crossings among those that a single wire's move can reach, and no two wires lie
+on each other.
 """
 
 from __future__ import annotations

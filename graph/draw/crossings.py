@@ -1,6 +1,7 @@
 """How often wires cross in a gap between two columns, told from the tracks that they join.
 
-With the vertical parts of the wires in the best order, two wires cross in a gap exactly as often as counted here.
+With the vertical parts of the wires in the best order, two wires cross in a gap exactly as often as counted
+here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ THROUGH, LEFT, RIGHT = 0, 1, 2
 
 
 class Piece(NamedTuple):
-    """A wire in one gap: through it from track `a` to track `b`, or back to the side (LEFT, RIGHT) it came from."""
+    """A wire in a gap: through it from track `a` to `b`, or back to the side (LEFT, RIGHT) it came from."""
 
     kind: int
     a: float

@@ -1,8 +1,9 @@
-"""The order in a picture: each node and each wire gets a track, so that few wires cross and most run straight.
+"""The order in a picture: nodes and wires on tracks, so that few wires cross and most run straight.
 
-Columns alternate: even ones hold nodes, odd ones the labels of edges. A wire leaves its producer, turns in the gap
-behind it to a track of its own, follows that through whole columns, and turns in the gap before its consumer. No
-two items share a track in one column, so whatever sizes are given to tracks and columns, nothing overlaps.
+Columns alternate: even ones hold nodes, odd ones the labels of edges. A wire leaves its producer, turns in
+the gap behind it to a track of its own, follows that through whole columns, and turns in the gap before its
+consumer. No two items share a track in one column, so whatever sizes are given to tracks and columns,
+nothing overlaps.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Wire:
 
     @property
     def label_column(self) -> int:
-        """The column of its label: that behind its producer, or for one that leads back, behind its consumer."""
+        """The column of its label: behind its producer, or for one that leads back, behind its consumer."""
         return self.tail + 1 if self.forward else min(self.head + 1, self.tail)
 
     def pieces(self, producer: float, own: float, consumer: float) -> Iterator[tuple[int, Piece]]:
@@ -106,7 +107,9 @@ class Grid:
         """Whether the item's columns are free on a track, the item itself aside."""
         low, high = self.span(item)
         return all(
-            other == item or where != track or not (low <= self.span(other)[1] and self.span(other)[0] <= high)
+            other == item
+            or where != track
+            or not (low <= self.span(other)[1] and self.span(other)[0] <= high)
             for other, where in self.on.items()
         )
 

@@ -1,8 +1,8 @@
 """From an order to coordinates, for any sizes of nodes and labels, in pixels or in characters.
 
-Coordinates are (along, across): along the columns, in which a step advances, and across the tracks, on which the
-lanes lie. By construction the boxes of nodes and labels are pairwise apart, and no wire touches a box that is not
-one of its ends or its own label.
+Coordinates are (along, across): along the columns, in which a step advances, and across the tracks, on
+which the lanes lie. By construction the boxes of nodes and labels are pairwise apart, and no wire touches a
+box that is not one of its ends or its own label.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from graph.draw.channel import Turn, slots
-from graph.draw.grid import Grid, Item
+from graph.draw.grid import Grid
 
 Size = tuple[int, int]
 """(along, across)."""
@@ -44,6 +44,8 @@ class Spacing:
     """Between the vertical parts of two wires in one gap."""
     gap: int
     """From a column to the first of them, and from the last to the next column."""
+    arrow: int
+    """More of that before a column of nodes, for the heads of arrows."""
     port: int
     """Between two wires at one node."""
     band: int
@@ -67,18 +69,29 @@ class Layout:
     size: Size
 
 
-def lay_out(grid: Grid, nodes: Mapping[str, Size], labels: Mapping[int, Size], spacing: Spacing) -> Layout:
-    """The layout of an order; `labels` has the sizes of the labels of those wires that have one."""
-    centres, bands = _across(grid, nodes, labels, spacing)
+def lay_out(
+    grid: Grid,
+    nodes: Mapping[str, Size],
+    labels: Mapping[int, Size],
+    spacing: Spacing,
+    least: Sequence[int] = (),
+) -> Layout:
+    """The layout of an order.
+
+    `labels` has the sizes of the labels of those wires that have one, `least` the least sizes of bands,
+    across.
+    """
+    centres, bands = _across(grid, nodes, labels, spacing, least)
     ports = _ports(grid, centres, spacing)
     turns = _turns(grid, centres, ports)
     places = {gap: slots([turn for _, turn in there], spacing.track) for gap, there in turns.items()}
     columns, gap_starts, length = _along(grid, nodes, labels, spacing, places)
     boxes = {
-        name: _box(columns[grid.column[name]][0], nodes[name], centres[grid.on[name]]) for name in grid.view.nodes
+        name: _box(columns[grid.column[name]][0], nodes[name], centres[grid.on[name]])
+        for name in grid.view.nodes
     }
     at = {
-        (gap, index): gap_starts[gap] + spacing.gap + slot * spacing.slot
+        (gap, index): gap_starts[gap] + spacing.gap + slot * spacing.slot + spacing.slot // 2
         for gap, there in turns.items()
         for (index, _), slot in zip(there, places[gap], strict=True)
     }
@@ -91,7 +104,7 @@ def lay_out(grid: Grid, nodes: Mapping[str, Size], labels: Mapping[int, Size], s
 
 
 def _across(
-    grid: Grid, nodes: Mapping[str, Size], labels: Mapping[int, Size], spacing: Spacing
+    grid: Grid, nodes: Mapping[str, Size], labels: Mapping[int, Size], spacing: Spacing, least: Sequence[int]
 ) -> tuple[dict[int, int], list[tuple[int, int]]]:
     """The centre line of each track, and where each band starts and ends."""
     size = dict.fromkeys(grid.tracks, spacing.wire)
@@ -107,13 +120,13 @@ def _across(
         for track in (one for one in grid.tracks if grid.band[one] == band):
             centres[track] = position + (size[track] - 1) // 2
             position += size[track] + spacing.track
-        position += spacing.band - spacing.track
+        position = max(position + spacing.band - spacing.track, start + (least[band] if least else 0))
         bands.append((start, position))
     return centres, bands
 
 
 def _ports(grid: Grid, centres: Mapping[int, int], spacing: Spacing) -> dict[tuple[str, int, bool], int]:
-    """The height at which each wire leaves (True) or enters (False) a node, in the order of where it comes from."""
+    """The height at which each wire leaves (True) or enters (False) a node, in the order of their tracks."""
     sides: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for index, wire in enumerate(grid.wires):
         sides[wire.producer, True].append(index)
@@ -121,12 +134,24 @@ def _ports(grid: Grid, centres: Mapping[int, int], spacing: Spacing) -> dict[tup
     found: dict[tuple[str, int, bool], int] = {}
     for (node, leaves), there in sides.items():
         own = grid.on[node]
-        ordered = sorted(there, key=lambda index: (centres[grid.on[index]], index))
+        ordered = sorted(there, key=lambda index: _port_order(grid, index, centres, centres[own]))
         straight = next((place for place, index in enumerate(ordered) if grid.on[index] == own), None)
         middle = (len(ordered) - 1) / 2 if straight is None else straight
         for place, index in enumerate(ordered):
             found[node, index, leaves] = centres[own] + round((place - middle) * spacing.port)
     return found
+
+
+def _port_order(grid: Grid, index: int, centres: Mapping[int, int], node: int) -> tuple[int, int, int]:
+    """Where a wire's port is among those of a node's side, from above.
+
+    Those that turn back around the node are outermost, that which turns soonest first; the others are in the
+    order of their tracks.
+    """
+    own = centres[grid.on[index]]
+    if grid.wires[index].forward:
+        return 1, own, index
+    return (0 if own < node else 2), -own, index
 
 
 def _turns(
@@ -170,7 +195,8 @@ def _along(
             columns.append((position, position + size[column]))
             position += size[column]
         gap_starts[column] = position
-        position += 2 * spacing.gap + max(places[column], default=0) * spacing.slot
+        position += 2 * spacing.gap + (max(places[column], default=-1) + 1) * spacing.slot
+        position += spacing.arrow if column % 2 and column + 1 < grid.columns else 0
     return columns, gap_starts, position
 
 

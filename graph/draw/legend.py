@@ -38,9 +38,13 @@ class Key:
             yield Rect(x + 8, y + 2, 22, 12, fill, stroke, 1.2, 3.0)
         elif style := next((style for style in STYLES if style == self.sign.removesuffix("@")), None):
             colour, line = palette.LINKS[style]
-            yield Line([(x, y + 8), (x + SIGN, y + 8)], colour, line, dashed=self.sign.endswith("@"), arrow=True)
+            yield Line(
+                [(x, y + 8), (x + SIGN, y + 8)], colour, line, dashed=self.sign.endswith("@"), arrow=True
+            )
         else:
-            yield Text(x + SIGN / 2, y + 12, self.sign, SMALL, width(self.sign, SMALL), palette.QUIET, "middle")
+            yield Text(
+                x + SIGN / 2, y + 12, self.sign, SMALL, width(self.sign, SMALL), palette.QUIET, "middle"
+            )
         yield Text(x + SIGN + 6, y + 12, self.text, SMALL, width(self.text, SMALL), palette.QUIET)
 
 
@@ -62,7 +66,9 @@ def _kinds(view: View) -> Sequence[Key]:
 
 
 def _links(view: View) -> Sequence[Key]:
-    found = [Key(style, MEANINGS[style]) for style in STYLES if any(link.style == style for link in view.links)]
+    found = [
+        Key(style, MEANINGS[style]) for style in STYLES if any(link.style == style for link in view.links)
+    ]
     if any(link.key.back for link in view.links):
         found.append(Key("order@", "dashed: from an earlier step; @1 is the step before"))
     return found

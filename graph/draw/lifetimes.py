@@ -23,7 +23,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Lifetime:
-    """One buffer in the routes where the same nodes have it; `routes` is empty where that is all that use it."""
+    """One buffer in the routes where the same nodes have it; `routes` is empty where those are all."""
 
     name: str
     buffer: Buffer
@@ -32,6 +32,8 @@ class Lifetime:
     """From the node that acquires the slot to the one that releases it; none of a persistent buffer."""
     users: tuple[Turn, ...]
     """Those that use it without owning it."""
+    releasers: tuple[str, ...]
+    """All that give its slots back, in any route: a slot's next tenant waits for each of them."""
 
     @property
     def about(self) -> tuple[str, ...]:
@@ -46,12 +48,16 @@ class Lifetime:
         """Which node waits for which, for a slot to be free again; empty where none does."""
         if not self.owners:
             return ""
-        taker, giver = self.owners[0].node, self.owners[-1].node
-        return f"{taker} of step k+{self.buffer.slots} waits for {giver} of step k"
+        givers = " and ".join(self.releasers)
+        return (
+            f"{self.owners[0].node} of step k+{self.buffer.slots} waits for {givers} of step k"
+            if givers
+            else ""
+        )
 
 
 def lifetimes(topology: Topology) -> list[Lifetime]:
-    """Every buffer that is used, in the order of the file; those with slots before the persistent ones."""
+    """Every buffer, in the order of the file; those with slots before the persistent ones."""
     found = [one for name in topology.buffers for one in _of_buffer(topology, name)]
     return sorted(found, key=lambda one: one.buffer.persistent)
 
@@ -70,12 +76,13 @@ def _of_buffer(topology: Topology, name: str) -> Iterator[Lifetime]:
         )
         if owners or users:
             groups.setdefault((owners, users), []).append(route)
-    if topology.buffers[name].persistent and groups:
+    if topology.buffers[name].persistent or not groups:
         users = tuple(dict.fromkeys(turn for _, there in groups for turn in there))
-        yield Lifetime(name, topology.buffers[name], (), (), users)
+        yield Lifetime(name, topology.buffers[name], (), (), users, ())
         return
     for (owners, users), there in groups.items():
-        yield Lifetime(name, topology.buffers[name], tuple(there) if len(groups) > 1 else (), owners, users)
+        among = tuple(there) if len(groups) > 1 else ()
+        yield Lifetime(name, topology.buffers[name], among, owners, users, topology.releasers(name))
 
 
 def _owners(topology: Topology, name: str, members: set[str], kept: Custody) -> Iterator[Turn]:
@@ -90,12 +97,24 @@ def _owners(topology: Topology, name: str, members: set[str], kept: Custody) -> 
             waiting.extend(kept.heirs.get(node, ()))
 
 
+def returns(topology: Topology) -> list[tuple[str, str, str]]:
+    """Releaser, acquirer and buffer of every wait for a slot."""
+    return [
+        (giver, taker, name)
+        for name in topology.buffers
+        for giver in topology.releasers(name)
+        for taker in topology.acquirers(name)
+    ]
+
+
 def uses_of(node: Node, buffer: str) -> str:
-    """What a node does with a buffer, in words: `reads, writes`, with `@1` where that is the step before's slot."""
+    """What a node does with a buffer: `reads, writes`, with `@1` where that is the step before's slot."""
     found: dict[int, list[str]] = {}
     for verb, uses in (("reads", node.reads), ("writes", node.writes)):
         for use in uses:
             verbs = found.setdefault(use.back, []) if use.buffer == buffer else []
             if verb not in verbs:
                 verbs.append(verb)
-    return "; ".join(", ".join(verbs) + (f" @{back}" if back else "") for back, verbs in sorted(found.items()))
+    return "; ".join(
+        ", ".join(verbs) + (f" @{back}" if back else "") for back, verbs in sorted(found.items())
+    )

@@ -25,7 +25,18 @@ LINKS: dict[Style, tuple[str, float]] = {
 }
 """For what an edge carries its colour and the width of its line."""
 
-_BUFFERS = ("#2a6fdb", "#d1495b", "#2e8b57", "#b8860b", "#7b4fc9", "#0f8b9d", "#c2571a", "#a2338d", "#5b6b7b", "#6b8e23")
+_BUFFERS = (
+    "#2463c4",
+    "#c0394d",
+    "#25764a",
+    "#8d650a",
+    "#7447c2",
+    "#0b7282",
+    "#b04d14",
+    "#a2338d",
+    "#55657a",
+    "#55721a",
+)
 
 
 def buffer_colours(topology: Topology) -> dict[str, str]:

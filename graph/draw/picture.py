@@ -1,4 +1,4 @@
-"""The picture of a view as a scene: lanes as bands, nodes along their step, edges, slots below, a legend last."""
+"""The picture of a view: lanes as bands, nodes along their step, edges, slots below, a legend last."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from graph.draw.slots import slot_rows
 from graph.draw.text_size import width, wrapped
 from graph.draw.view import View
 
-SPACING = Spacing(track=12, wire=14, slot=10, gap=11, port=11, band=12)
+SPACING = Spacing(track=12, wire=14, slot=10, gap=7, arrow=5, port=11, band=12)
 EDGE = 20
 """Pixels around the whole."""
 TITLE, LANE, SMALL = 20.0, 15.0, 11.5
 LEAST_WIDTH = 720
-SLOTS = "Slots. Filled: the node that owns one. Outlined: a node that only uses it. Dashed: back to its next tenant."
+SLOTS = "Slots. Filled: the node that owns one. Outlined: one that only uses it. Dashed: to its next tenant."
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ def picture(view: View) -> Picture:
             y += row.height
     y += 22
     found, below = legend(view, EDGE, y, across)
-    scene = Scene(across + 2 * EDGE, below + EDGE, _on_paper([*marks, *found], across, below), view.title, view.summary)
+    scene = Scene(
+        across + 2 * EDGE, below + EDGE, _on_paper([*marks, *found], across, below), view.title, view.summary
+    )
     return Picture(scene, layout, captions, origin)
 
 
@@ -116,7 +118,12 @@ def _wires(view: View, layout: Layout, captions: Mapping[int, Caption], origin: 
         link = view.links[index]
         colour, line = palette.LINKS[link.style]
         moved = [(x + origin[0], y + 0.5 + origin[1]) for x, y in points]
-        attributes = {"class": "link", "data-link": str(link.key), "data-buffers": " ".join((*link.carries, *link.lends))}
+        attributes = {
+            "class": "link",
+            "data-from": link.key.producer,
+            "data-to": link.key.consumer,
+            "data-buffers": " ".join((*link.carries, *link.lends)),
+        }
         shaft = Line(moved, colour, line, dashed=link.key.back > 0, arrow=True)
         yield Group([shaft], attributes, _told(link.key.back, str(link.key), link.style))
         if index in captions:

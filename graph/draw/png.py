@@ -1,7 +1,7 @@
 """A scene as png, drawn with Pillow in the font that Pillow brings along, at twice the scene's size.
 
-The file carries a digest of the drawing. Two pngs are the same drawing where their pixels agree, or, where another
-version of Pillow made one of them, where the digests do.
+The file carries a digest of the drawing. Two pngs are the same drawing where their pixels agree, or, where
+another version of Pillow made one of them, where the digests do.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import io
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 
 import PIL
 from PIL import Image, ImageDraw, ImageFont, PngImagePlugin
@@ -27,10 +28,12 @@ DASH = (6.0, 4.0)
 
 
 def render(scene: Scene) -> bytes:
-    """The file, the same bytes for the same scene and versions of Pillow; raises `ValueError` if it is too large."""
+    """The file, the same bytes for the same scene and Pillow; raises `ValueError` where it is too large."""
     size = round(scene.width * SCALE), round(scene.height * SCALE)
     if size[0] * size[1] * FINE**2 > MOST_PIXELS:
-        raise ValueError(f"the picture would have {size[0]} x {size[1]} pixels: draw one route, or draw it as svg")
+        raise ValueError(
+            f"the picture would have {size[0]} x {size[1]} pixels: draw one route, or draw it as svg"
+        )
     image = Image.new("RGB", (size[0] * FINE, size[1] * FINE), "white")
     draw = ImageDraw.Draw(image)
     for shape in shapes(scene.marks):
@@ -76,8 +79,8 @@ def _points(points: Sequence[XY]) -> list[XY]:
 def _rect(draw: ImageDraw.ImageDraw, rect: Rect) -> None:
     box = _points([(rect.x, rect.y), (rect.x + rect.width, rect.y + rect.height)])
     line = round(_scaled(rect.line)) if rect.stroke and not rect.dashed else 0
-    colours = {"fill": rect.fill, "outline": rect.stroke if line else None}
-    draw.rounded_rectangle(box, _scaled(rect.radius), width=max(line, 1), **colours)
+    outline_colour = rect.stroke if line else None
+    draw.rounded_rectangle(box, _scaled(rect.radius), rect.fill, outline_colour, max(line, 1))
     if rect.dashed and rect.stroke:
         (x0, y0), (x1, y1) = box
         outline = [(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)]
@@ -115,7 +118,7 @@ def _dashes(points: Sequence[XY]) -> Iterator[list[XY]]:
     """The parts of a line that are drawn."""
     lengths = [_scaled(length) for length in DASH]
     left, drawn, run = lengths[0], True, [points[0]]
-    for start, end in zip(points, points[1:], strict=False):
+    for start, end in pairwise(points):
         x, y = start
         while (rest := ((end[0] - x) ** 2 + (end[1] - y) ** 2) ** 0.5) > left:
             x, y = x + (end[0] - x) * left / rest, y + (end[1] - y) * left / rest

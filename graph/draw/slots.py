@@ -1,7 +1,7 @@
-"""The rows below the lanes: a bar for each buffer, from the node that acquires its slot to the one that releases it.
+"""The rows below the lanes: a bar a buffer, from the node that acquires a slot to the one that releases it.
 
-Bars lie under the columns of their nodes. A dashed line leads from the end of a bar back to its start: there the
-slot's next tenant waits.
+Bars lie under the columns of their nodes. A dashed line leads from the end of a bar back to its start:
+there the slot's next tenant waits.
 """
 
 from __future__ import annotations
@@ -66,14 +66,23 @@ class SlotRow:
         for level, pieces in enumerate(self.users):
             for piece in pieces:
                 marks += _bar(piece, origin, bottom + 3 + level * (LENT + 3), LENT, self.colour, owned=False)
-        if self.owners:
+        if self.lifetime.returning:
             marks.append(self._return(origin, top, bottom + (LENT + 3) * len(self.users)))
-        return Group(marks, {"class": "buffer", "data-buffer": name}, f"{name}: {', '.join(self.lifetime.about)}")
+        return Group(
+            marks, {"class": "buffer", "data-buffer": name}, f"{name}: {', '.join(self.lifetime.about)}"
+        )
 
     def _return(self, origin: float, top: float, bottom: float) -> Group:
         start, end = origin + self.owners[0].start, origin + self.owners[-1].end
         middle, below = top + BAR / 2, bottom + 8
-        points = [(end, middle), (end + 9, middle), (end + 9, below), (start - 10, below), (start - 10, middle), (start, middle)]
+        points = [
+            (end, middle),
+            (end + 9, middle),
+            (end + 9, below),
+            (start - 10, below),
+            (start - 10, middle),
+            (start, middle),
+        ]
         told = self.lifetime.returning
         text = Text(start, below + 13, told, SMALL, width(told, SMALL), palette.QUIET)
         return Group([Line(points, palette.FAINT, 1.1, dashed=True, arrow=True), text], {"class": "return"})
@@ -128,5 +137,7 @@ def _bar(piece: Piece, origin: float, y: float, height: float, colour: str, owne
     x, across = origin + piece.start, piece.end - piece.start
     text = shortened(str(piece.turn), SMALL, across - 12)
     shape = Rect(x, y, across, height, None if not owned else colour, colour, 1.2, 4.0)
-    told = Text(x + 6, y + height / 2 + 4, text, SMALL, width(text, SMALL), palette.PAPER if owned else palette.INK)
+    told = Text(
+        x + 6, y + height / 2 + 4, text, SMALL, width(text, SMALL), palette.PAPER if owned else palette.INK
+    )
     return [Group([shape, told], {"class": "turn", "data-turn": piece.turn.node}, str(piece.turn))]

@@ -21,7 +21,8 @@ def element(scene: Scene, name: str = "") -> str:
     ident = f" id={quoteattr(name)}" if name else ""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg"{ident} width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="{FONT}" role="group" aria-label={quoteattr(scene.title)}>'
+        f'viewBox="0 0 {width} {height}" font-family="{FONT}" role="group" '
+        f"aria-label={quoteattr(scene.title)}>"
     )
     about = [f"<title>{escape(scene.title)}</title>", f"<desc>{escape(scene.summary)}</desc>"]
     return "\n".join([head, *about, *_lines(scene.marks), "</svg>"])
@@ -49,12 +50,16 @@ def _shape(shape: Shape) -> str:
 def _rect(rect: Rect) -> str:
     place = " ".join(f'{name}="{_number(getattr(rect, name))}"' for name in ("x", "y", "width", "height"))
     radius = f' rx="{_number(rect.radius)}"' if rect.radius else ""
-    return f'<rect {place}{radius} fill="{rect.fill or "none"}"{_stroke(rect.stroke, rect.line, rect.dashed)}/>'
+    return (
+        f'<rect {place}{radius} fill="{rect.fill or "none"}"{_stroke(rect.stroke, rect.line, rect.dashed)}/>'
+    )
 
 
 def _line(line: Line) -> str:
     points = shaft(line.points, line.line) if line.arrow else line.points
-    path = f'<path d="{_path(points, line.radius)}" fill="none"{_stroke(line.stroke, line.line, line.dashed)}/>'
+    path = (
+        f'<path d="{_path(points, line.radius)}" fill="none"{_stroke(line.stroke, line.line, line.dashed)}/>'
+    )
     if not line.arrow:
         return path
     head = " ".join(_pair(point) for point in arrow_head(line.points, line.line))

@@ -1,19 +1,19 @@
 """How wide a text is in pictures: the advance widths of the font that ships with Pillow, Aileron Regular.
 
-The png is drawn in that font; an svg asks its viewer for one of the same build and gives each text this width.
+The png is drawn in that font; an svg asks its viewer for one of the same build and gives each text this
+width.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-_WIDTHS = (
-    *(22, 24, 34, 58, 58, 74, 65, 18, 32, 32, 56, 58, 22, 27, 22, 30, 58, 58, 58, 58, 58, 58, 58, 58, 58, 58, 22, 22),
-    *(58, 58, 58, 50, 85, 64, 63, 70, 71, 59, 57, 71, 73, 26, 54, 61, 58, 87, 72, 74, 60, 73, 62, 58, 61, 68, 62, 95),
-    *(62, 58, 59, 31, 30, 30, 58, 50, 30, 53, 61, 53, 62, 55, 29, 62, 59, 24, 23, 52, 25, 86, 59, 59, 61, 62, 33, 46),
-    *(31, 59, 51, 78, 48, 51, 46, 30, 25, 30, 58),
+_DIGITS = (
+    "222434585874651832325658222722305858585858585858585822225858585085646370715957717326546158877274"
+    "6073625861686295625859313030585030536153625529625924235225865959616233463159517848514630253058"
 )
-"""Hundredths of the font's size, from the space to the tilde."""
+_WIDTHS = tuple(int(_DIGITS[place : place + 2]) for place in range(0, len(_DIGITS), 2))
+"""Hundredths of the font's size, two digits a character, from the space to the tilde."""
 _OTHER = 100
 """The same of a character outside that range, at most."""
 

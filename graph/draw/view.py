@@ -1,12 +1,12 @@
 """What a picture of a topology shows, apart from where it is put.
 
-A view is cut down to one route where only that is asked for. It can be had of every topology without LF001-LF005
-and LF101: an unsound one is drawn with its faults at the nodes concerned.
+A view is cut down to one route where only that is asked for. It can be had of every topology without
+LF001-LF005 and LF101: an unsound one is drawn with its faults at the nodes concerned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,7 +23,7 @@ NO_LANE = "no lane"
 
 @dataclass(frozen=True)
 class NodeView:
-    """A node as it is drawn. `position` counts from 1 in its lane's program; `routes` is empty where all have it."""
+    """A node as drawn. `position` counts from 1 in its lane; `routes` is empty where all have it."""
 
     name: str
     kind: Kind
@@ -97,7 +97,7 @@ def view(topology: Topology, route: str | None = None, diagnostics: Sequence[Dia
         summary=printable(topology.summary),
         topology=shown,
         bands=bands,
-        nodes=dict(_nodes(shown, bands, faults)),
+        nodes={node.name: node for node in _nodes(shown, topology, bands, faults)},
         links=tuple(Link(key, edge.carries, edge.lends, edge.value) for key, edge in shown.edges.items()),
         faults=faults,
     )
@@ -136,25 +136,30 @@ def _bands(topology: Topology) -> tuple[Band, ...]:
     return tuple(bands)
 
 
-def _nodes(topology: Topology, bands: Sequence[Band], faults: Sequence[Diagnostic]) -> list[tuple[str, NodeView]]:
-    lag = {entry.node: entry.lag for lane in topology.lanes.values() for entry in lane.nodes}
-    routes = topology.steps_routes()
-    found = []
+def _nodes(
+    shown: Topology, whole: Topology, bands: Sequence[Band], faults: Sequence[Diagnostic]
+) -> Iterator[NodeView]:
+    """The nodes shown, with their places in the whole lane's program."""
+    entries = {
+        entry.node: (position, entry.lag)
+        for lane in whole.lanes.values()
+        for position, entry in enumerate(lane.nodes, 1)
+    }
+    routes = shown.steps_routes()
     for band in bands:
-        for position, name in enumerate(band.nodes, 1):
-            node = topology.nodes[name]
+        for name in band.nodes:
+            node = shown.nodes[name]
+            position, lag = entries.get(name, (0, 0))
             working = tuple(route for route, members in routes.items() if name in members)
-            shown = NodeView(
+            yield NodeView(
                 name=name,
                 kind=node.kind,
                 lane=band.name,
-                position=position if band.worker else 0,
-                lag=lag.get(name, 0),
+                position=position,
+                lag=lag,
                 routes=() if len(working) == len(routes) else working or ("no route",),
                 acquires=node.acquires,
                 releases=node.releases,
                 emits=node.emits,
                 codes=tuple(dict.fromkeys(one.code for one in faults if name in one.nodes[:1])),
             )
-            found.append((name, shown))
-    return found

@@ -39,6 +39,25 @@ class Shared:
     """An entry node found no step, in a program with lags. Written under the admission lock."""
 
 
+class LaneThread(threading.Thread):
+    """A lane's thread. `over` is set at its very end.
+
+    Wait for `over` before `join`: where a KeyboardInterrupt comes while it waits, `Thread.join` of Python up to 3.12
+    takes the thread for ended although it runs.
+    """
+
+    def __init__(self, name: str, main: Callable[[], None]) -> None:
+        super().__init__(name=name, daemon=True)
+        self.over = threading.Event()
+        self._main = main
+
+    def run(self) -> None:
+        try:
+            self._main()
+        finally:
+            self.over.set()
+
+
 @dataclass
 class Op:
     """One entry of the lane's program, bound to its semaphores and its node."""

@@ -71,14 +71,14 @@ def printable(text: str) -> str:
 
 
 def _verdict(outcome: Outcome) -> str:
-    if outcome.crash:
-        return "undecided"
     kinds = ("error", "fault"), ("warning", "warning"), ("advice", "hint")
     counts = [
         _count(sum(diagnostic.severity == severity for diagnostic in outcome.diagnostics), noun)
         for severity, noun in kinds
     ]
     found = ", ".join(text for text in counts if text)
+    if outcome.crash:
+        return f"{found}, and an internal error" if found else "undecided"
     if outcome.faulty:
         return found
     about = "abstract, sound as far as it goes" if outcome.abstract else "sound"

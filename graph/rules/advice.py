@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 
+from graph.critical import critical_cycle
 from graph.diagnostics import Diagnostic
-from graph.order import MarkedGraph, marked_graph
-from graph.plan import critical_cycle
-from graph.topology import MAX_BACK, Topology
+from graph.durations import durations_of
+from graph.order import MarkedGraph
+from graph.topology import Topology
+from graph.useful_slots import best_period, useful_slots, with_slots
 
 WORDS = ("resource", "value")
 Sound = Callable[[Topology], bool]
@@ -23,14 +24,25 @@ def advice(topology: Topology, graph: MarkedGraph, sound: Sound) -> Iterator[Dia
 
 
 def _more_slots(topology: Topology, graph: MarkedGraph, sound: Sound) -> Iterator[Diagnostic]:
-    """LF601: one diagnostic a buffer."""
-    period = critical_cycle(graph, topology.costs).period
-    lanes = MarkedGraph(tuple(arc for arc in graph.arcs if arc.reason != "slot"), graph.lag, graph.lane)
-    allowed = critical_cycle(lanes, topology.costs).period
-    enough = _enough(topology, allowed) if period > allowed else {}
-    more = {name: count for name, count in enough.items() if count > topology.buffers[name].slots}
+    """LF601: one diagnostic a buffer, for the first route whose period slots hold up."""
+    known = durations_of(topology).times
+    for route, members in topology.steps_routes().items():
+        times = {node: known[node] if node in members else Fraction(0) for node in topology.nodes}
+        period, allowed = critical_cycle(graph, times).period, best_period(graph, times)
+        if period > allowed:
+            floor = {name: buffer.slots for name, buffer in topology.buffers.items()}
+            enough = useful_slots(topology, graph, times, allowed, floor).counts
+            more = {name: count for name, count in enough.items() if count > floor[name]}
+            yield from _told(topology, route, more, (period, allowed), sound(with_slots(topology, more)))
+            return
+
+
+def _told(
+    topology: Topology, route: str, more: Mapping[str, int], periods: tuple[Fraction, Fraction], keeps: bool
+) -> Iterator[Diagnostic]:
+    """`periods` are the one there is and the one that `more` slots reach; `keeps`, whether all stays sound then."""
+    period, allowed = map(float, periods)
     listed = " and ".join(f"`{name}` {count} slots" for name, count in more.items())
-    keeps = bool(more) and sound(with_slots(topology, more))
     for name, count in more.items():
         slots = topology.buffers[name].slots
         told = f"1 slot of `{name}` holds" if slots == 1 else f"{slots} slots of `{name}` hold"
@@ -38,35 +50,12 @@ def _more_slots(topology: Topology, graph: MarkedGraph, sound: Sound) -> Iterato
         yield Diagnostic(
             topology.place("buffers", name, "slots"),
             "LF601",
-            f"{told} the period at {float(period):g} ms; "
-            f"{reach} the {float(allowed):g} ms that the lanes allow",
+            f"{told} the period at {period:g} ms; {reach} the {allowed:g} ms that the lanes allow",
             f"give {listed}" if keeps else f"order what the slots keep apart, then give {listed}",
             severity="advice",
             buffer=name,
+            route=route if topology.routes else None,
         )
-
-
-def _enough(topology: Topology, allowed: Fraction) -> Mapping[str, int]:
-    """Slot counts at which the period is `allowed`; empty where no count up to the limit is enough."""
-    counts = {name: buffer.slots for name, buffer in topology.buffers.items() if not buffer.persistent}
-    while (
-        cycle := critical_cycle(marked_graph(with_slots(topology, counts)), topology.costs)
-    ).period > allowed:
-        name = min((arc.buffer for arc in cycle.arcs if arc.buffer is not None), key=counts.__getitem__)
-        missing = math.ceil(cycle.duration / allowed) - cycle.tokens
-        counts[name] += missing
-        if counts[name] > MAX_BACK:
-            return {}
-    return counts
-
-
-def with_slots(topology: Topology, counts: Mapping[str, int]) -> Topology:
-    """The topology with other slot counts."""
-    buffers = {
-        name: buffer.model_copy(update={"slots": counts.get(name, buffer.slots)})
-        for name, buffer in topology.buffers.items()
-    }
-    return topology.model_copy(update={"buffers": buffers})
 
 
 def _unpinned(topology: Topology) -> Iterator[Diagnostic]:

@@ -64,8 +64,18 @@ def _nodes(topology: Topology, executor: Executor) -> Iterator[Diagnostic]:
         elif not isinstance(node, Node):
             what = f"is implemented by {type(node).__name__}, which is no node"
             yield _fault(topology, name, what, "give it `ports`, `start`, `run` and `stop`")
-        elif node.ports is not None:
-            yield from _ports(topology, name, node.ports)
+        else:
+            yield from _kind(topology, name, node)
+            if node.ports is not None:
+                yield from _ports(topology, name, node.ports)
+
+
+def _kind(topology: Topology, name: str, node: Node) -> Iterator[Diagnostic]:
+    """A class may say which kind it implements: what the file allows that kind is what it was written for."""
+    kind, declared = getattr(node, "kind", None), topology.nodes[name].kind
+    if kind is not None and kind != declared:
+        what = f"is implemented by {type(node).__name__}, a {kind}; the file says {declared}"
+        yield _fault(topology, name, what, f"make `{name}` a {kind}, or implement it as a {declared}")
 
 
 def _ports(topology: Topology, name: str, ports: Ports) -> Iterator[Diagnostic]:

@@ -62,4 +62,53 @@ def test_mutated_files_are_judged(folder, count):
 
     judge()
     assert len(judged) >= count
-    assert 0.3 < sum(judged) / len(judged) < 0.98
+    assert 0.3 < sum(judged) / len(judged) < 0.99
+
+
+def lanes_on_one_state(count, names="n{}"):
+    """Every node writes one persistent buffer from a lane of its own: each pair of them is a fault."""
+    nodes = [names.format(index) for index in range(count)]
+    lines = ["types: {State: value}", "buffers: {state: {type: State, persistent: true}}", "nodes:"]
+    lines += [f"  {node}: {{kind: bind, writes: [state]}}" for node in nodes]
+    return "\n".join([*lines, "lanes:", *(f"  on_{index}: [{node}]" for index, node in enumerate(nodes))])
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (lanes_on_one_state(257), "LF001"),
+        (lanes_on_one_state(1).replace("[state]", f"[{', '.join(['state'] * 1025)}]"), "LF001"),
+        (f"summary: {'x' * 1001}\n{lanes_on_one_state(1)}", "LF001"),
+        (f"extends: sync\ntypes: {{{'T' * 65}: value}}\n", "LF002"),
+        (f"extends: {'x' * 300}\n", "LF004"),
+        (f"extends: {'../' * 300}x\n", "LF004"),
+        (f"fallback: {'x' * 300}\n{lanes_on_one_state(1)}", "LF004"),
+    ],
+    ids=["nodes", "uses", "text", "name", "long extends", "far extends", "long fallback"],
+)
+def test_what_is_beyond_a_limit_is_refused(folder, text, code):
+    path = folder / "large.yaml"
+    path.write_text(text)
+    assert [diagnostic.code for diagnostic in verdict(path).diagnostics] == [code]
+
+
+def test_extending_stops_somewhere(folder):
+    for index in range(2000):
+        (folder / f"link{index}.yaml").write_text(f"abstract: true\nextends: link{index + 1}\n")
+    (fault,) = verdict(folder / "link0.yaml").diagnostics
+    assert (fault.code, fault.location.file) == ("LF004", "link32.yaml")
+
+
+@pytest.mark.parametrize("count", [30, 256])
+def test_thousands_of_faults_are_told_in_the_end(folder, count):
+    path = folder / "large.yaml"
+    path.write_text(lanes_on_one_state(count))
+    assert len(verdict(path).diagnostics) == count * (count - 1) // 2
+
+
+def test_thousands_of_unknown_names_are_told_in_the_end(folder):
+    nodes = "".join(f"  {'ab' * 20}{index}: {{kind: bind}}\n" for index in range(200))
+    edges = "".join(f"  {'ba' * 20}{index} -> {'ab' * 20}0: {{}}\n" for index in range(2000))
+    path = folder / "large.yaml"
+    path.write_text(f"nodes:\n{nodes}edges:\n{edges}lanes: {{}}\n")
+    assert len(verdict(path).diagnostics) == 2000

@@ -259,3 +259,18 @@ def test_a_fault_of_ours_is_told_without_a_traceback(laneflow, write, monkeypatc
     assert "please report it" in called.err
     assert "Traceback" not in called.err
     assert called.out.startswith("ring.yaml: undecided\ntwo.yaml: 1 fault\n")
+
+
+def test_the_verdict_stands_where_no_mend_can_be_found_for_a_fault_of_ours(laneflow, write, monkeypatch):
+    import graph.cli.checking
+
+    def explained(topology, found):
+        raise IndexError("no lane")
+
+    monkeypatch.setattr(graph.cli.checking, "explained", explained)
+    write("ring.yaml", files.RACE)
+    called = laneflow("validate", "ring.yaml")
+    assert called.code == 1
+    assert "LF205" in called.err
+    assert "IndexError: no lane" in called.err
+    assert called.out == "ring.yaml: 1 fault, and an internal error\n"

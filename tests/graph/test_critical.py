@@ -6,7 +6,7 @@ from fractions import Fraction
 import networkx as nx
 
 from graph.order import Arc, MarkedGraph
-from graph.plan import critical_cycle
+from graph.critical import critical_cycle
 
 
 def random_graph(source: random.Random) -> tuple[MarkedGraph, dict[str, float]]:

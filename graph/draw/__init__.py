@@ -1,0 +1,1 @@
+"""Pictures of a topology: one layout, one file per format."""

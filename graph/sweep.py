@@ -1,0 +1,106 @@
+"""Choices to compare: `path=values`, where a path may have `*` for every name that a topology has there."""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from graph.topology import Topology
+
+MOST_CHOICES = 10_000
+"""Combinations of one sweep at most."""
+SECTIONS = ("dims", "types", "buffers", "nodes", "edges", "lanes", "routes", "costs")
+RANGE = re.compile(r"\s*(\d{1,6})\.\.(\d{1,6})\s*")
+
+
+class Axis(NamedTuple):
+    """One value for all the paths at once, out of several."""
+
+    pattern: str
+    paths: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+class Choice(NamedTuple):
+    """One value of each axis."""
+
+    settings: Mapping[str, str]
+    """Patterns with their values, as the user wrote them."""
+    overrides: tuple[str, ...]
+    """The same for each path by itself, as `path=value`."""
+
+
+def axis(text: str, topology: Topology) -> Axis:
+    """From `buffers.*.slots=1..4` or `lanes.host.worker=thread,process`; a wildcard stands for names of `topology`.
+
+    Persistent buffers have no slots to choose. Raises `ValueError` where the text is not of this form or names
+    nothing.
+    """
+    pattern, equals, listed = text.partition("=")
+    pattern = pattern.strip()
+    values = tuple(_values(listed)) if equals and pattern else ()
+    if not values:
+        raise ValueError(f"`{text}` is not PATH=VALUES, as in `buffers.*.slots=1..4` or `in_flight=2,3`")
+    return Axis(pattern, tuple(_paths(pattern, topology)), values)
+
+
+def choices(axes: Sequence[Axis]) -> list[Choice]:
+    """Every combination, the last axis fastest; raises `ValueError` where there are too many."""
+    count = 1
+    for one in axes:
+        count *= len(one.values)
+    if count > MOST_CHOICES:
+        raise ValueError(f"{count} choices, which is more than {MOST_CHOICES}: sweep fewer values")
+    return [
+        Choice(
+            {one.pattern: value for one, value in zip(axes, values, strict=True)},
+            tuple(f"{path}={value}" for one, value in zip(axes, values, strict=True) for path in one.paths),
+        )
+        for values in itertools.product(*(one.values for one in axes))
+    ]
+
+
+def _values(listed: str) -> Iterator[str]:
+    """The words between commas, ranges written out; commas within brackets are part of a word."""
+    for word in _words(listed):
+        if bounds := RANGE.fullmatch(word):
+            first, last = int(bounds[1]), int(bounds[2])
+            if last - first >= MOST_CHOICES:
+                raise ValueError(f"`{word.strip()}` has more than {MOST_CHOICES} values")
+            if last < first:
+                raise ValueError(f"`{word.strip()}` is empty: write the smaller number first")
+            yield from map(str, range(first, last + 1))
+        elif word.strip():
+            yield word.strip()
+
+
+def _words(listed: str) -> Iterator[str]:
+    depth, word = 0, ""
+    for character in listed:
+        depth += (character in "[{") - (character in "]}")
+        if character == "," and not depth:
+            yield word
+            word = ""
+        else:
+            word += character
+    yield word
+
+
+def _paths(pattern: str, topology: Topology) -> Iterator[str]:
+    section, _, rest = pattern.partition(".")
+    name, dot, field = rest.partition(".")
+    if not any(mark in pattern for mark in "*?["):
+        yield pattern
+        return
+    known: Mapping[Any, Any] = getattr(topology, section) if section in SECTIONS else {}
+    names = [str(key) for key in known if not (section, field) == ("buffers", "slots") or not known[key].persistent]
+    matching = fnmatch.filter(names, name)
+    if any(mark in section + field for mark in "*?[") or section not in SECTIONS:
+        raise ValueError(f"`{pattern}`: a wildcard stands for a name, as in `buffers.*.slots`")
+    if not matching:
+        raise ValueError(f"`{pattern}` matches nothing; {section} has {', '.join(names) or 'no names'}")
+    for one in matching:
+        yield f"{section}.{one}{dot}{field}"
