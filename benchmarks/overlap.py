@@ -24,7 +24,7 @@ def measure(name: str, steps: int) -> Report:
     with Runtime(compile(topology), simulated(topology)) as run:
         for _ in run.map(range(steps)):
             pass
-    return report(run.spans(), topology)
+    return report(run.trace())
 
 
 def table(rounds: dict[str, list[Report]]) -> str:
@@ -35,17 +35,25 @@ def table(rounds: dict[str, list[Report]]) -> str:
     ]
     for name, reports in rounds.items():
         figures = [
-            statistics.median(value)
-            for value in (
-                [one.period_ms or 0.0 for one in reports],
-                [one.gap_py_ms or 0.0 for one in reports],
-                [one.gap_true_ms or 0.0 for one in reports],
+            statistics.median(value.median if value else 0.0 for value in values)
+            for values in (
+                [one.period for one in reports],
+                [one.gap_py for one in reports],
+                [one.gap_true for one in reports],
             )
         ]
-        prepare = sum(one.prepare_overlap.count for one in reports), sum(one.prepare_overlap.of for one in reports)
-        reclaim = sum(one.reclaim_overlap.count for one in reports), sum(one.reclaim_overlap.of for one in reports)
+        prepare = (
+            sum(one.prepare_overlap.count for one in reports),
+            sum(one.prepare_overlap.of for one in reports),
+        )
+        reclaim = (
+            sum(one.reclaim_overlap.count for one in reports),
+            sum(one.reclaim_overlap.of for one in reports),
+        )
         numbers = " | ".join(f"{figure:.3f}" for figure in figures)
-        lines.append(f"| `{name}` | {numbers} | {prepare[0]} of {prepare[1]} | {reclaim[0]} of {reclaim[1]} |")
+        lines.append(
+            f"| `{name}` | {numbers} | {prepare[0]} of {prepare[1]} | {reclaim[0]} of {reclaim[1]} |"
+        )
     return "\n".join(lines)
 
 
@@ -58,7 +66,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     for _ in range(args.rounds):
         for name in TOPOLOGIES:
             rounds[name].append(measure(name, args.steps))
-    print(f"{args.rounds} rounds of {args.steps} steps, load {os.getloadavg()[0]:.2f} on {os.cpu_count()} processors\n")
+    print(
+        f"{args.rounds} rounds of {args.steps} steps, load {os.getloadavg()[0]:.2f} on {os.cpu_count()} processors\n"
+    )
     print(table(rounds))
 
 

@@ -14,7 +14,7 @@ from deepseek.state import Caches
 
 
 def decode_step(model: Model, inputs: Any, state: Any, caches: Caches) -> Tensor:
-    """Run one token of each place through the model and sample the next; the tail moves on in the request's row.
+    """Run one token of each place through the model and sample the next, which becomes the row's tail.
 
     Args:
         model: the network, on the device of `state`.

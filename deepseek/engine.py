@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from deepseek.steps import Decode, Place, Prefill, Retire, Row, Sampled, Sampling
+from deepseek.steps import GREEDY, Decode, Place, Prefill, Retire, Row, Sampled, Sampling
 from graph.errors import BindError, StepError
 from graph.runtime import Runtime
 
@@ -26,7 +26,7 @@ class Request:
 
     prompt: tuple[int, ...]
     max_tokens: int
-    sampling: Sampling = Sampling()
+    sampling: Sampling = GREEDY
     stop_ids: frozenset[int] = frozenset()
 
 
@@ -128,7 +128,9 @@ class Engine:
             for a in self._active.values()
             if a.confirmed and not a.over and a.planned < a.request.max_tokens
         ]
-        ready.sort(key=lambda active: active.planned)  # with more rows than places, those furthest behind go first
+        ready.sort(
+            key=lambda active: active.planned
+        )  # with more rows than places, those furthest behind go first
         return bool(ready) and self._submit_decode(ready[: self._batch])
 
     def _submit_chunk(self, active: _Active) -> bool:

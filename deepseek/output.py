@@ -14,13 +14,17 @@ from deepseek.tokenizer import TextStream, Tokenizer
 class Output:
     """Takes events and writes; requests are written in order, each as soon as those before it have ended."""
 
-    def __init__(self, requests: Sequence[Request], tokenizer: Tokenizer | None, *, as_json: bool, stream: TextIO) -> None:
+    def __init__(
+        self, requests: Sequence[Request], tokenizer: Tokenizer | None, *, as_json: bool, stream: TextIO
+    ) -> None:
         self._requests = requests
         self._tokenizer = tokenizer
         self._json = as_json
         self._stream = stream
         self._tokens: list[list[int]] = [[] for _ in requests]
-        self._decoders: list[TextStream | None] = [tokenizer.stream() if tokenizer else None for _ in requests]
+        self._decoders: list[TextStream | None] = [
+            tokenizer.stream() if tokenizer else None for _ in requests
+        ]
         self._pending = [""] * len(requests)
         self._over = [False] * len(requests)
         self._errors: dict[int, str] = {}
@@ -60,7 +64,9 @@ class Output:
                 self._pending[index] = ""
             if not self._over[index]:
                 break
-            self._stream.write(f"{json.dumps(self._line(index), ensure_ascii=False)}\n" if self._json else "\n")
+            self._stream.write(
+                f"{json.dumps(self._line(index), ensure_ascii=False)}\n" if self._json else "\n"
+            )
             self._next += 1
         self._stream.flush()
 

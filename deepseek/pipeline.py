@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from deepseek.bundled import PATH
 from deepseek.checkpoint import load_model
+from deepseek.compiled import Choice, CompiledDispatch
 from deepseek.decode import Bind, Dispatch, Prepare, Reclaim, Release
 from deepseek.model.network import Model
 from deepseek.prefill import PreparePrefill, ReclaimPrefill, ReleasePrefill, RunPrefill
@@ -19,16 +20,25 @@ CAPABILITIES = frozenset({"device_state"})
 
 
 def executor(
-    model: Model, *, batch: int, capacity: int, chunk: int, context: int, device: str = "cpu"
+    model: Model,
+    *,
+    batch: int,
+    capacity: int,
+    chunk: int,
+    context: int,
+    device: str = "cpu",
+    compiled: Choice | None = None,
 ) -> Executor:
     """Nodes that decode with `model`: `batch` requests a step, out of `capacity` that have a row.
 
-    A request has at most `context` tokens; prompts are run `chunk` tokens a step.
+    A request has at most `context` tokens; prompts are run `chunk` tokens a step. With `compiled`, decode steps
+    run as it has chosen for these sizes; without, eager.
     """
+    ready = compiled.step if compiled else None
     nodes: Mapping[str, Node] = {
         "prepare": Prepare(),
         "bind": Bind(),
-        "dispatch": Dispatch(model),
+        "dispatch": CompiledDispatch(model, *ready) if ready else Dispatch(model),
         "reclaim": Reclaim(),
         "release": Release(),
         "prepare_prefill": PreparePrefill(),

@@ -56,5 +56,7 @@ def _ids(path: Path, vocab_size: int) -> Iterator[tuple[int, ...]]:
             raise UsageError(f"{path}: prompt {number} must be a list of at least one token id")
         for token in ids:
             if type(token) is not int or not 0 <= token < vocab_size:
-                raise UsageError(f"{path}: prompt {number}: {token!r} is not a token id (0 to {vocab_size - 1})")
+                raise UsageError(
+                    f"{path}: prompt {number}: {token!r} is not a token id (0 to {vocab_size - 1})"
+                )
         yield tuple(ids)

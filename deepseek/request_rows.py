@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def owned(generations: Tensor, rows: Tensor, wanted: Tensor) -> Tensor:
-    """`[B]` bool: whether each of `rows [B]` still belongs to generation `wanted [B]`; `generations` is `[capacity]`."""
+    """`[B]` bool: whether each of `rows [B]` still belongs to generation `wanted [B]`, of `generations [capacity]`."""
     return _known(generations, rows) & (_at(generations, rows) == wanted)
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from deepseek.bundled import PATH
 from deepseek.checkpoint import CheckpointError, load_model, read_config
+from deepseek.compiled import Choice, StepShape, Way, choose, rounded_context
 from deepseek.config import ModelConfig
 from deepseek.engine import Engine, Request, RequestError
 from deepseek.output import Output
@@ -28,9 +29,21 @@ from graph.diagnostics import TopologyError
 from graph.errors import BindError, LifecycleError
 from graph.program import Program, compile
 from graph.render import text
+from graph.render.report import summary
 from graph.report import Report, report
 from graph.runtime import Runtime
+from graph.trace_file import TraceError, check_writable, write
 
+REFUSED = (
+    BindError,
+    CheckpointError,
+    LifecycleError,
+    RequestError,
+    TokenizerError,
+    TraceError,
+    UsageError,
+)
+"""What is wrong outside laneflow, and told in one line."""
 SIZES = {"batch": 8, "capacity": 8, "chunk": 64}
 """What a topology that does not say so gets."""
 
@@ -39,6 +52,8 @@ def run(args: Namespace) -> int:
     """Exit code: 0, 1 where a request failed, 2 where it could not start."""
     try:
         _check_numbers(args)
+        if args.trace:
+            check_writable(args.trace)
         program = _program(args)
         if program is None:
             return 2
@@ -50,7 +65,7 @@ def run(args: Namespace) -> int:
         return _decode(args, program, directory, config, tokenizer, requests)
     except TopologyError as error:  # of a fallback
         err(str(error))
-    except (CheckpointError, TokenizerError, RequestError, BindError, LifecycleError, UsageError) as error:
+    except REFUSED as error:
         err(f"laneflow: {error}")
     return 2
 
@@ -126,28 +141,49 @@ def _decode(
     context = min(context, config.max_position_embeddings)
     torch.set_num_threads(args.threads)
     console = Console(stderr=True)
+    choice = _choose(args, config, dims, context, console)
+    held = rounded_context(context) if choice.step else context
     with console.status("loading the checkpoint"):
         model = load_model(
             directory,
             capacity=dims["capacity"],
-            context=context,
+            context=held,
             dtype=getattr(torch, args.dtype),
             device=args.device,
         )
-    pipeline = executor(model, context=context, device=args.device, **dims)
+    pipeline = executor(model, context=held, device=args.device, compiled=choice, **dims)
     output = Output(requests, tokenizer, as_json=args.json, stream=sys.stdout)
-    with Runtime(
+    running = Runtime(
         program,
         pipeline,
         device=args.device,
         strict=args.strict,
         checked=args.checked,
         threads=args.threads,
-    ) as running:
-        engine = Engine(running, batch=dims["batch"], chunk=dims["chunk"], context=context)
-        _drive(engine, requests, output, console)
-    _print_report(report(running.spans(), running.program.topology, "decode", running.fallback_reason), args.json)
+    )
+    try:
+        with running:
+            engine = Engine(running, batch=dims["batch"], chunk=dims["chunk"], context=context)
+            _drive(engine, requests, output, console)
+    finally:  # what a run did before it failed is of interest, too
+        trace = running.trace(notes={"dispatch": str(choice)})
+        if args.trace and trace.spans:
+            write(args.trace, trace)
+    _print_report(report(trace, route="decode"), args.json)
     return int(output.failed)
+
+
+def _choose(
+    args: Namespace, config: ModelConfig, dims: dict[str, int], context: int, console: Console
+) -> Choice:
+    """How decode steps run; with --strict an unasked-for eager step is an error."""
+    way: Way = "eager" if args.eager else "compile" if args.compile else "cached"
+    size = rounded_context(context)
+    shape = StepShape(config, dims["batch"], dims["capacity"], size, args.dtype, args.threads)
+    choice = choose(shape, args.device, way, console)
+    if args.strict and choice.fell_back:
+        raise UsageError(f"--strict: no compiled decode step: {choice.reason}. --eager chooses to run without")
+    return choice
 
 
 def _drive(engine: Engine, requests: list[Request], output: Output, console: Console) -> None:
@@ -163,6 +199,6 @@ def _drive(engine: Engine, requests: list[Request], output: Output, console: Con
 def _print_report(figures: Report, as_json: bool) -> None:
     """The table goes to stdout, after the text; to stderr where stdout is for machines."""
     table = Table(show_header=False)
-    for name, value in figures.rows():
+    for name, value in summary(figures):
         table.add_row(name, value)
     Console(stderr=as_json).print(table)

@@ -22,6 +22,9 @@ class Sampling:
     seed: int = 0
 
 
+GREEDY = Sampling()
+
+
 class Place(NamedTuple):
     """One request in a decode step; `position` is that of the token the step reads."""
 

@@ -1,7 +1,7 @@
 """How steps come in: in turn, bounded in number, each announced to every lane that waits for one.
 
-What has arrived is a count, not a message: whoever is woken for nothing looks again, so no wake-up can be lost, and
-an interrupt in the middle of a `submit` leaves the step either wholly in the run or wholly outside.
+What has arrived is a count, not a message: whoever is woken for nothing looks again, so no wake-up can be
+lost, and an interrupt in the middle of a `submit` leaves the step either wholly in the run or wholly outside.
 """
 
 from __future__ import annotations

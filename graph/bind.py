@@ -19,7 +19,7 @@ log = logging.getLogger("laneflow")
 
 @dataclass(frozen=True)
 class Bound:
-    """A program that its executor can run; `reason` says why it is the fallback, and is None where it is not."""
+    """A program that its executor can run; `reason` says why it is the fallback, if it is."""
 
     program: Program
     reason: str | None = None
@@ -28,8 +28,8 @@ class Bound:
 def bind(program: Program, executor: Executor, *, strict: bool = False) -> Bound:
     """The program itself where the executor fits it, else the first fallback that it fits.
 
-    Raises `BindError` where ports, nodes or routes do not agree, where nothing fits, and, if `strict`, instead of
-    falling back.
+    Raises `BindError` where ports, nodes or routes do not agree, where nothing fits, and, if `strict`,
+    instead of falling back.
     """
     reasons: list[str] = []
     while lacking := missing_capabilities(program.topology, executor):

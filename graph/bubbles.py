@@ -1,4 +1,4 @@
-"""When a run must go on with a bubble: a lagged node holds a step back and nothing more has been submitted."""
+"""When a run must go on with a bubble: a lagged node holds a step back and nothing more is submitted."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def bubbles_needed(
 ) -> int:
     """How many bubbles let a node work that nothing else holds back; 0 where none is called for.
 
-    `done` has the turns that each node is through, `arrived` is how many turns have arrived, and `works(node, step)`
-    says whether there is such a step and its route visits the node: where the step has failed, the node must still
-    pass it before its ticket resolves.
-    A bubble is called for only once all other waits of the node that it frees are met.
+    `done` has the turns that each node is through, `arrived` is how many turns have arrived, and `works(node,
+    step)` says whether there is such a step and its route visits the node: where the step has failed, the
+    node must still pass it before its ticket resolves. A bubble is called for only once all other waits of
+    the node that it frees are met.
     """
     ready_now = _ready(done, lag, arcs, entries, arrived, works)
     for bubbles in range(1, max(lag.values(), default=0) + 1):

@@ -1,4 +1,4 @@
-"""Guards of a checked run: slots are looked at only by their tenant, written only as declared, poisoned on release.
+"""Guards of a checked run: slots are seen only by their tenant, written only as declared, poisoned on release.
 
 When the run ends, every semaphore must be where the count of turns says, and every slot free.
 """
@@ -88,7 +88,7 @@ def guarded_call(call: Callable[[Any, Any], Any], step: Any, slots: Slots, views
 
 
 def poison(pool: Pool, slot: int) -> None:
-    """Fill a released slot with values that no computation survives unnoticed: NaN, or the type's least number."""
+    """Fill a released slot with what no computation survives unnoticed: NaN, or the type's least number."""
     if not pool.is_record:
         return
     for tensor in pool.slots[slot].values():

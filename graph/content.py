@@ -1,7 +1,7 @@
 """A topology as plain data in the form of its file, whatever it was merged and overridden from.
 
-`Topology.model_validate(content(t))` says the same as `t`, apart from where in a file it was said. The data is JSON's,
-so a trace can carry the topology that ran.
+`Topology.model_validate(content(t))` says the same as `t`, apart from where in a file it was said. The data
+is JSON's, so a trace can carry the topology that ran.
 """
 
 from __future__ import annotations

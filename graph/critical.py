@@ -46,10 +46,10 @@ def critical_cycle(graph: MarkedGraph, durations: Mapping[str, float | Fraction]
 
 
 def longer_cycle(graph: MarkedGraph, times: Mapping[str, Fraction], period: Fraction) -> Cycle | None:
-    """A cycle that takes more than `period` a token, if there is one; one without tokens counts if it takes time.
+    """A cycle that takes more than `period` a token, if there is one; one without tokens if it takes time.
 
-    Bellman-Ford from everywhere at once, on integers: it is a cycle of positive weight, where an arc weighs its
-    source's time less `period` for each token. `times` has every node.
+    Bellman-Ford from everywhere at once, on integers: it is a cycle of positive weight, where an arc weighs
+    its source's time less `period` for each token. `times` has every node.
     """
     scale = math.lcm(period.denominator, *(time.denominator for time in times.values()))
     step = int(period * scale)

@@ -19,7 +19,7 @@ class Durations(NamedTuple):
 
 
 def durations_of(topology: Topology, recorded: Mapping[str, float] | None = None) -> Durations:
-    """The nodes' durations: of an override, else as `recorded` in milliseconds, else of the file's `costs:`."""
+    """Durations: those of an override, else as `recorded` in milliseconds, else of the file's `costs:`."""
     times: dict[str, Fraction] = {}
     source: dict[str, Source] = {}
     for name in topology.nodes:

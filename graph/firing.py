@@ -92,7 +92,7 @@ Sources = tuple[tuple[str, int, str], ...]
 def value_names(
     node: str, topology: Topology, implementation: Node
 ) -> tuple[dict[str, str], dict[str, Sources]]:
-    """For each value a node gives, its type; for each it takes, the (producer, back, type) of the edges that bring it.
+    """For each value a node gives, its type; for each it takes, the (producer, back, type) of its edges.
 
     A node without ports uses the type's name as the value's name.
     """
@@ -148,7 +148,7 @@ class Firing:
         self.came = perf_counter_ns()
 
     def fire(self, record: StepRecord) -> None:
-        """Run the node on the step, or pass it where the step has failed; then give back what the node releases."""
+        """Run the node, or pass it where the step has failed; then give back what the node releases."""
         if not record.started:
             record.start()
         if record.error is not None and not self.is_release:

@@ -1,7 +1,7 @@
 """Interpreter settings that lanes need while a run is alive, restored when the last run ends.
 
-Waking threads wait up to one switch interval for the interpreter lock when another thread runs pure Python; a full
-garbage collection stops all threads.
+Waking threads wait up to one switch interval for the interpreter lock when another thread runs pure Python; a
+full garbage collection stops all threads.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _before: list[float] = []
 
 @contextmanager
 def steady(switch_interval_ms: float | None) -> Iterator[None]:
-    """Shorten the switch interval to the shortest wanted by any live run; keep old objects out of collections.
+    """Shorten the switch interval to the least that a live run wants; keep old objects out of collections.
 
-    None leaves the interval alone. Raises `ValueError` under 0.05 ms, where switching costs more than it gives.
+    None leaves the interval alone. Raises `ValueError` under 0.05 ms, where switching does not pay.
     """
     if switch_interval_ms is not None and not switch_interval_ms >= SHORTEST_MS:
         raise ValueError(f"a switch interval of {switch_interval_ms} ms is under {SHORTEST_MS} ms")
@@ -64,6 +64,7 @@ def _apply() -> None:
     if wanted and not _before:
         _before.append(sys.getswitchinterval())
     if _before:
-        sys.setswitchinterval(min(wanted + _before))
+        # a tenth of a microsecond more, since the interpreter cuts off what is not a whole one
+        sys.setswitchinterval(min(wanted + _before) + 1e-7)
     if not wanted:
         _before.clear()

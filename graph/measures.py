@@ -1,8 +1,8 @@
 """What the spans of one process show, as samples in nanoseconds; samples of several processes can be pooled.
 
-`gap_py` is from the end of a dispatch, as Python stamped it, to the start of the next. It cannot see the time a lane
-waits to get the interpreter back, because the end is stamped only then; `gap_true` = start of the next - (start +
-the device's own time) can, where the device has a clock.
+`gap_py` is from the end of a dispatch, as Python stamped it, to the start of the next. It cannot see the time
+a lane waits to get the interpreter back, because the end is stamped only then; `gap_true` = start of the next
+- (start + the device's own time) can, where the device has a clock.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Measures:
     prepare_margins: tuple[int, ...]
     """From the end of prepare(k+1) to that of dispatch(k): hidden where it is not negative."""
     reclaim_margins: tuple[int, ...]
-    """How far reclaim(k) stays inside dispatch(k+1), at the side where it is less; hidden where not negative."""
+    """How far reclaim(k) stays inside dispatch(k+1), at the nearer end; hidden where not negative."""
 
 
 def measure(spans: Iterable[Span], topology: Topology, route: str) -> Measures:
@@ -77,7 +77,9 @@ def durations_ns(spans: Iterable[Span], route: str | None = None) -> dict[str, l
     return found
 
 
-def _by_step(spans: Sequence[Span], topology: Topology, kind: Kind) -> tuple[dict[int, Span], dict[int, Span]]:
+def _by_step(
+    spans: Sequence[Span], topology: Topology, kind: Kind
+) -> tuple[dict[int, Span], dict[int, Span]]:
     """The first and the last span of a kind in each step; `spans` are in order of start."""
     last = {span.step: span for span in spans if topology.nodes[span.node].kind == kind}
     first = {span.step: span for span in reversed(spans) if topology.nodes[span.node].kind == kind}

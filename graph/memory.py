@@ -52,15 +52,18 @@ def memory(topology: Topology) -> tuple[BufferMemory, ...]:
     """The memory of every buffer, in the order of the file. Allocators may round each tensor up."""
     return tuple(
         BufferMemory(
-            name, _place(topology, name), 1 if buffer.persistent else buffer.slots, _slot_bytes(topology, name)
+            name,
+            _place(topology, name),
+            1 if buffer.persistent else buffer.slots,
+            _slot_bytes(topology, name),
         )
         for name, buffer in topology.buffers.items()
     )
 
 
-def by_place(found: Iterable[BufferMemory]) -> dict[Place, int]:
+def by_place(found: Iterable[BufferMemory]) -> dict[str, int]:
     """Bytes in each place where a buffer of known size is."""
-    totals: dict[Place, int] = {}
+    totals: dict[str, int] = {}
     for one in found:
         if one.slot_bytes is not None:
             totals[one.place] = totals.get(one.place, 0) + one.total

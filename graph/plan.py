@@ -1,8 +1,8 @@
 """What a topology promises in steady state: its period, what sets it, the slots that are of use, the memory.
 
-The period is the longer of two bounds: the maximum cycle ratio of the marked graph, and for each resource that
-nodes share the sum of their durations. The first is what as-soon-as-possible execution settles to; the second
-holds the period from below.
+The period is the longer of two bounds: the maximum cycle ratio of the marked graph, and for each resource
+that nodes share the sum of their durations. As-soon-as-possible execution settles to the first; no execution
+gets below the second.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """From a proof to a program: per lane, in order, the waits, the call and the signals of each node.
 
-Waits between nodes of one lane are its program order and cost nothing. Of the waits that cross lanes, those that
-other waits already imply are left out, so a turn does the fewest synchronisations that keep every proved order.
+Waits between nodes of one lane are its program order and cost nothing. Of the waits that cross lanes, those
+that other waits already imply are left out, so a turn does the fewest synchronisations that keep every proved
+order.
 """
 
 from __future__ import annotations

@@ -61,7 +61,14 @@ def locate(source: str | Path) -> Path:
     names = ", ".join(name for name in shipped())
     what = "no such file" if looks_like_path else "neither a file nor a shipped topology"
     raise TopologyError(
-        [Diagnostic(Location(str(source), 1, 1), "LF001", f"`{source}`: {what}", f"{hint}shipped topologies: {names}")]
+        [
+            Diagnostic(
+                Location(str(source), 1, 1),
+                "LF001",
+                f"`{source}`: {what}",
+                f"{hint}shipped topologies: {names}",
+            )
+        ]
     )
 
 
@@ -71,7 +78,9 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             return _text(file.read(yaml_tree.MAX_BYTES + 1), str(path))
     except OSError as error:
-        raise _unreadable(str(path), f"cannot be read: {error.strerror}", "check the path and its permissions") from None
+        raise _unreadable(
+            str(path), f"cannot be read: {error.strerror}", "check the path and its permissions"
+        ) from None
 
 
 def read_stdin() -> str:
@@ -114,12 +123,23 @@ def _merged(text: str, file: str, folder: Path, chain: tuple[str, ...]) -> yaml_
     chain = (*chain, str(Path(file).resolve()))
     if len(chain) > yaml_tree.MAX_DEPTH:
         raise TopologyError(
-            [Diagnostic(base.at, "LF004", f"`extends` leads through more than {yaml_tree.MAX_DEPTH} files", "extend fewer")]
+            [
+                Diagnostic(
+                    base.at,
+                    "LF004",
+                    f"`extends` leads through more than {yaml_tree.MAX_DEPTH} files",
+                    "extend fewer",
+                )
+            ]
         )
     if resolved in chain:
         names = " -> ".join(Path(name).stem for name in (*chain[chain.index(resolved) :], resolved))
         raise TopologyError(
-            [Diagnostic(base.at, "LF004", f"`extends` goes in a circle: {names}", "let one of them stand alone")]
+            [
+                Diagnostic(
+                    base.at, "LF004", f"`extends` goes in a circle: {names}", "let one of them stand alone"
+                )
+            ]
         )
     parent = _merged(read_text(path), str(path), path.parent, chain)
     inherited = {key: value for key, value in parent.items.items() if key not in NOT_INHERITED}
@@ -130,7 +150,9 @@ def _referred(reference: Item, folder: Path, key: str) -> Path:
     """The file that `extends` or `fallback` names: beside the file, else among the shipped ones."""
     name = reference.value if isinstance(reference, Scalar) else None
     if not isinstance(name, str) or not name:
-        raise TopologyError([Diagnostic(reference.at, "LF002", f"`{key}` must be a topology's name", f"write `{key}: NAME`")])
+        raise TopologyError(
+            [Diagnostic(reference.at, "LF002", f"`{key}` must be a topology's name", f"write `{key}: NAME`")]
+        )
     beside = folder / (name if name.endswith((".yaml", ".yml")) else f"{name}.yaml")
     if os.path.isfile(beside):  # unlike Path.is_file, False for a name too long to be one
         return beside
@@ -139,7 +161,11 @@ def _referred(reference: Item, folder: Path, key: str) -> Path:
         return known[name]
     candidates = [*known, *(path.stem for path in folder.glob("*.yaml"))]
     close = difflib.get_close_matches(name, candidates, 1)
-    mend = f"did you mean `{close[0]}`?" if close else f"write a shipped name or put `{name}.yaml` beside this file"
+    mend = (
+        f"did you mean `{close[0]}`?"
+        if close
+        else f"write a shipped name or put `{name}.yaml` beside this file"
+    )
     raise TopologyError([Diagnostic(reference.at, "LF004", f"`{key}: {name}` is not found", mend)])
 
 
@@ -150,7 +176,9 @@ def fallback_of(topology: Topology) -> Topology:
     """
     at = topology.place("fallback")
     path = _referred(Scalar(topology.fallback, at), Path(at.file).parent, "fallback")
-    return _model(_without_nulls(_long_forms(_merged(read_text(path), str(path), path.parent, ()))), path.stem)
+    return _model(
+        _without_nulls(_long_forms(_merged(read_text(path), str(path), path.parent, ()))), path.stem
+    )
 
 
 def _check_fallbacks(topology: Topology) -> None:
@@ -163,7 +191,14 @@ def _check_fallbacks(topology: Topology) -> None:
         if current.topology in seen:
             names = " -> ".join((*seen, current.topology))
             raise TopologyError(
-                [Diagnostic(at, "LF004", f"`fallback` goes in a circle: {names}", "let the last one need no fallback")]
+                [
+                    Diagnostic(
+                        at,
+                        "LF004",
+                        f"`fallback` goes in a circle: {names}",
+                        "let the last one need no fallback",
+                    )
+                ]
             )
         seen.append(current.topology)
 
@@ -172,7 +207,14 @@ def _mapping(item: Item) -> yaml_tree.Mapping:
     if isinstance(item, yaml_tree.Mapping):
         return item
     raise TopologyError(
-        [Diagnostic(item.at, "LF002", "a topology is a mapping with `nodes`, `edges` and `lanes`", "see `laneflow schema`")]
+        [
+            Diagnostic(
+                item.at,
+                "LF002",
+                "a topology is a mapping with `nodes`, `edges` and `lanes`",
+                "see `laneflow schema`",
+            )
+        ]
     )
 
 
@@ -182,7 +224,9 @@ def _long_forms(tree: yaml_tree.Mapping) -> yaml_tree.Mapping:
     keys = dict(tree.keys)
     lanes = items.get("lanes")
     if isinstance(lanes, yaml_tree.Mapping):
-        items["lanes"] = yaml_tree.Mapping({k: _long_lane(v) for k, v in lanes.items.items()}, lanes.keys, lanes.at)
+        items["lanes"] = yaml_tree.Mapping(
+            {k: _long_lane(v) for k, v in lanes.items.items()}, lanes.keys, lanes.at
+        )
     edges = items.get("edges")
     if isinstance(edges, yaml_tree.Mapping):
         items["edges"] = _spelt(edges)
@@ -205,7 +249,11 @@ def _spelt(edges: yaml_tree.Mapping) -> yaml_tree.Mapping:
             name = key  # the models will say what is wrong with it
         if name in items:
             raise TopologyError(
-                [Diagnostic(edges.keys[key], "LF002", f"edge `{name}` is given twice", "merge the two into one")]
+                [
+                    Diagnostic(
+                        edges.keys[key], "LF002", f"edge `{name}` is given twice", "merge the two into one"
+                    )
+                ]
             )
         items[name] = value
         keys[name] = edges.keys[key]
@@ -254,7 +302,14 @@ def _override(text: str) -> yaml_tree.Mapping:
         skeleton = OmegaConf.to_container(config, resolve=False)
     except (OmegaConfBaseException, ValueError, TypeError) as error:
         raise TopologyError(
-            [Diagnostic(at, "LF002", f"`{key}` is not a path of names: {error}", "write it as in `lanes.host.worker`")]
+            [
+                Diagnostic(
+                    at,
+                    "LF002",
+                    f"`{key}` is not a path of names: {error}",
+                    "write it as in `lanes.host.worker`",
+                )
+            ]
         ) from None
     return _mapping(_at_leaf(skeleton, item, at))
 
@@ -274,7 +329,14 @@ def _model(tree: yaml_tree.Mapping, stem: str) -> Topology:
         data.setdefault("nodes", {})
     elif "lanes" not in data:
         raise TopologyError(
-            [Diagnostic(tree.at, "LF002", "`lanes` is missing", "give each node a lane, or mark the file `abstract: true`")]
+            [
+                Diagnostic(
+                    tree.at,
+                    "LF002",
+                    "`lanes` is missing",
+                    "give each node a lane, or mark the file `abstract: true`",
+                )
+            ]
         )
     try:
         topology = Topology.model_validate(data)
@@ -288,7 +350,10 @@ def _model(tree: yaml_tree.Mapping, stem: str) -> Topology:
 def _check_size(topology: Topology) -> None:
     """Raises `TopologyError` (LF001) for a topology so large that checking it would take more than seconds."""
     uses = sum(len(node.reads) + len(node.writes) for node in topology.nodes.values())
-    for count, most, what in ((len(topology.nodes), MAX_NODES, "nodes"), (uses, MAX_USES, "reads and writes")):
+    for count, most, what in (
+        (len(topology.nodes), MAX_NODES, "nodes"),
+        (uses, MAX_USES, "reads and writes"),
+    ):
         if count > most:
             message = f"{count} {what}, which is more than {most}"
             raise TopologyError(
@@ -318,7 +383,9 @@ def _shape_faults(
 def _path(parts: tuple[int | str, ...]) -> tuple[int | str, ...]:
     """Where a model's fault is, without what pydantic adds: `[key]`, and the kind of a type that it tried."""
     path = tuple(part for part in parts if not (isinstance(part, str) and part.startswith("[")))
-    return (*path[:2], *path[3:]) if path[:1] == ("types",) and path[2:3] in (("word",), ("record",)) else path
+    return (
+        (*path[:2], *path[3:]) if path[:1] == ("types",) and path[2:3] in (("word",), ("record",)) else path
+    )
 
 
 def _shape_message(fault: Any, path: tuple[int | str, ...], name: str) -> tuple[str, str]:
@@ -329,7 +396,10 @@ def _shape_message(fault: Any, path: tuple[int | str, ...], name: str) -> tuple[
         known = f"known here: {', '.join(fields)}"
         return f"unknown key `{leaf}`", f"did you mean `{close[0]}`? {known}" if close else known
     if kind == "missing":
-        return f"`{leaf}` is missing in `{name}`" if name != "the topology" else f"`{leaf}` is missing", f"add `{leaf}`"
+        return (
+            f"`{leaf}` is missing in `{name}`" if name != "the topology" else f"`{leaf}` is missing",
+            f"add `{leaf}`",
+        )
     text = fault["msg"].removeprefix("Value error, ")
     if kind == "string_pattern_mismatch":
         text = f"{fault['input']!r} is not a name"

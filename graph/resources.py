@@ -20,7 +20,7 @@ Holders = Mapping[str, tuple[str, ...]]
 
 
 class Resource(NamedTuple):
-    """A shared resource, the nodes of a route that hold it, and the time for which they hold it in each step."""
+    """A shared resource, the nodes of a route that hold it, and for how long they do in each step."""
 
     name: str
     nodes: tuple[str, ...]
@@ -30,9 +30,9 @@ class Resource(NamedTuple):
 def holders(topology: Topology, stated: Holders) -> Holders:
     """Who holds which resource: as `stated`, else by assumption.
 
-    Assumed: all nodes but dispatches hold the interpreter lock for as long as they run, and all dispatches the
-    accelerator. A node on a `process` lane has an interpreter of its own and never holds that of the others; one
-    on a `stream` lane runs on the device.
+    Assumed: dispatches hold the accelerator while they run, and all other nodes the interpreter lock.
+    A node on a `process` lane has an interpreter of its own and never holds that of the others; one on a
+    `stream` lane runs on the device.
     """
     worker = {entry.node: lane.worker for lane in topology.lanes.values() for entry in lane.nodes}
     dispatches = tuple(name for name, node in topology.nodes.items() if node.kind == "dispatch")

@@ -1,4 +1,4 @@
-"""Rows of request-keyed state, handed out with a generation so that nobody mistakes a row's next owner for its last."""
+"""Rows of request-keyed state, with a generation so that nobody takes a row's next owner for its last."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from graph.node import Rows
 class RequestRows:
     """A host-side allocator of `capacity` rows; safe to call from any thread.
 
-    Reserving a row bumps its generation. The device compares generations, so a step that was prepared for an earlier
-    owner of a row writes nothing.
+    Reserving a row bumps its generation. The device compares generations, so a step that was prepared for an
+    earlier owner of a row writes nothing.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -33,7 +33,7 @@ class RequestRows:
             return row, self._generation[row]
 
     def free(self, row: int, generation: int) -> None:
-        """Give the row back, once the step that retired it is through. An earlier owner's pair changes nothing."""
+        """Give the row back, once the step that retired it is through. An earlier pair changes nothing."""
         with self._lock:
             self._check_range(row)
             if self._live[row] and self._generation[row] == generation:

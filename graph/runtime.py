@@ -1,8 +1,8 @@
 """A run: resident lanes over one program, steps in, outcomes out in order.
 
-Steps are admitted in turn under one lock; from there each goes from lane to lane by semaphores alone. A ticket
-resolves when its step is complete, in order of submission, so no error can come after the result it belongs to, and
-every slot of a resolved step has been given back.
+Steps are admitted in turn under one lock; from there each goes from lane to lane by semaphores alone. A
+ticket resolves when its step is complete, in order of submission, so no error can come after the result it
+belongs to, and every slot of a resolved step has been given back.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ GRACE_S = 1.0
 class Runtime:
     """Runs a program with an executor's nodes; a context manager.
 
-    Leaving the block normally drains; leaving it by an exception cancels steps that have not started and drains the
-    rest. Raises `BindError` where the executor does not fit (see `bind` for the fallback), and `LifecycleError` on
-    entry where a node does not start.
+    Leaving the block normally drains; leaving it by an exception cancels steps that have not started and
+    drains the rest. Raises `BindError` where the executor does not fit (see `bind` for the fallback), and
+    `LifecycleError` on entry where a node does not start.
 
     `device` is where `place: device` buffers live; `queue` is how many steps may wait beyond those in flight;
-    `threads` sets torch's threads on each lane; `switch_interval_ms` holds while the run is alive (None leaves the
-    interpreter's own); `drain_timeout`, in seconds, bounds the wait for the lanes at the end (`Stuck`).
+    `threads` sets torch's threads on each lane; `switch_interval_ms` holds while the run is alive (None
+    leaves the interpreter's own); `drain_timeout`, in seconds, bounds the wait for the lanes at the end
+    (`Stuck`).
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Runtime:
         self._lanes: list[LaneThread] = []
         self._scope = ExitStack()
 
-    # -- starting and stopping -------------------------------------------------------------------------------------
+    # -- starting and stopping -------------------------------------------------------------------------------
 
     def __enter__(self) -> Runtime:
         if self._lanes or self._admission.closed:
@@ -142,8 +143,8 @@ class Runtime:
         """Drain and end every lane; with `cancel`, steps that have not started end as `RuntimeStopped`.
 
         Raises `Stuck` after `drain_timeout` seconds, `InternalError` where a lane died of our own fault, and
-        `LifecycleError` where a node's `stop` raised. A KeyboardInterrupt while draining ends the lanes after the
-        calls that they are in; another one stops waiting for those. Not to be called on a lane.
+        `LifecycleError` where a node's `stop` raised. A KeyboardInterrupt while draining ends the lanes after
+        the calls that they are in; another one stops waiting for those. Not to be called on a lane.
         """
         if threading.current_thread() in self._lanes:
             raise RuntimeError(
@@ -212,17 +213,17 @@ class Runtime:
                 except RuntimeError:
                     continue  # it was not taken
 
-    # -- steps in --------------------------------------------------------------------------------------------------
+    # -- steps in --------------------------------------------------------------------------------------------
 
     def submit(
         self, command: Any, *, route: str | None = None, rows: Rows = (), block: bool = True
     ) -> Future[Any]:
         """Hand in a step; its ticket resolves to what the emitting node returned, or raises `StepError`.
 
-        `rows` are the (row, generation) pairs of request-keyed state that the step touches. Blocks while the entry
-        queue is full, or raises `QueueFull` if not `block`. Raises `RuntimeStopped` after the run has ended, and
-        `ValueError` for a route or a row that does not exist. Callbacks on the ticket run on a lane: keep them short
-        and never block in one.
+        `rows` are the (row, generation) pairs of request-keyed state that the step touches. Blocks while the
+        entry queue is full, or raises `QueueFull` if not `block`. Raises `RuntimeStopped` after the run has
+        ended, and `ValueError` for a route or a row that does not exist. Callbacks on the ticket run on a
+        lane: keep them short and never block in one.
         """
         name = route if route is not None else next(iter(self._routes))
         if name not in self._routes:
@@ -238,7 +239,7 @@ class Runtime:
         return self._admission.submit(command, name, self._routes[name], rows, block)
 
     def map(self, commands: Iterable[Any], *, route: str | None = None) -> Iterator[Any]:
-        """Results in order, lazily: at most `capacity` commands are taken ahead of the result that is asked for.
+        """Results in order, lazily: at most `capacity` commands are taken ahead of the result asked for.
 
         A failed step raises its `StepError` here, in its place; steps already submitted run on.
         """
@@ -250,7 +251,7 @@ class Runtime:
         while pending:
             yield pending.popleft().result()
 
-    # -- called by lanes -------------------------------------------------------------------------------------------
+    # -- called by lanes -------------------------------------------------------------------------------------
 
     def _through(self, step: StepRecord) -> None:
         """A node is through with the step; the last one completes it."""
@@ -310,7 +311,7 @@ class Runtime:
             self._lane_faults.append(fault)
             raise fault from error
 
-    # -- assembling ------------------------------------------------------------------------------------------------
+    # -- assembling ------------------------------------------------------------------------------------------
 
     def _context(self, node: str) -> Context:
         topology = self.program.topology
@@ -363,7 +364,7 @@ class Runtime:
         for views in self._views:
             views.forget()
 
-    # -- looking at a run ------------------------------------------------------------------------------------------
+    # -- looking at a run ------------------------------------------------------------------------------------
 
     @property
     def topology_name(self) -> str:
@@ -374,8 +375,11 @@ class Runtime:
         """Every recorded firing so far, in order of start."""
         return collect(self._spans)
 
-    def trace(self, rank: int = 0) -> Trace:
-        """The run so far, to be written or reported; `rank` tells the processes of one run apart."""
+    def trace(self, rank: int = 0, notes: Mapping[str, str] | None = None) -> Trace:
+        """The run so far, to be written or reported.
+
+        `rank` tells the processes of one run apart; `notes` is what the application has to say of the run.
+        """
         fired = [sum(op.firing.fired for op in ops) for ops in self._ops]
         kept = [len(spans) for spans in self._spans]
         lanes = [lane.name for lane in self.program.lanes]
@@ -391,6 +395,7 @@ class Runtime:
                 lane: max(0, count - left) for lane, count, left in zip(lanes, fired, kept, strict=True)
             },
             bubbles=self.bubbles,
+            notes=notes or {},
         )
 
     def held_slots(self) -> list[tuple[str, int]]:
@@ -403,7 +408,7 @@ class Runtime:
         ]
 
     def wait_graph(self) -> str:
-        """Which node of which step each lane is in or waits at, and for what; can be asked for at any time."""
+        """Which node of which step each lane is in or waits at, and for what; to be had at any time."""
         return wait_graph(self.program, self._done(), self._shared.arrived, self._step_name)
 
     @property

@@ -1,6 +1,7 @@
 """Slots: allocated once from the declared types, handed out by step number, given back or quarantined.
 
-Which step may touch which slot was proved beforehand; here is only the memory, and a note of each slot's tenant.
+Which step may touch which slot was proved beforehand; here is only the memory, and a note of each slot's
+tenant.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def _shape(value: torch.Tensor | None) -> str:
 
 
 class Pool:
-    """All slots of one buffer. `tenant[i]` is the turn whose step holds slot i, or None; its lane alone writes it."""
+    """All slots of one buffer. `tenant[i]` is the turn whose step holds slot i, or None."""
 
     def __init__(self, name: str, buffer: Buffer, make: Callable[[], Any], is_record: bool) -> None:
         self.name = name
@@ -92,7 +93,9 @@ def _pool(
 
     def make() -> Fields:
         with torch.inference_mode(False):  # an inference tensor could not be written on the lanes
-            return {field: _tensor(name, field, kind, dims, buffer, device) for field, kind in declared.items()}
+            return {
+                field: _tensor(name, field, kind, dims, buffer, device) for field, kind in declared.items()
+            }
 
     return Pool(name, buffer, make, is_record=True)
 

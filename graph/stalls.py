@@ -1,9 +1,9 @@
 """What lanes waited for, found out from the spans of a run afterwards.
 
-All idle time of a lane, from its first firing on, is told: a wait lasts from when the lane came to the node until
-the last thing that was missing was there, and what is left, until the node started, is overhead: waking up, the
-interpreter lock, laneflow itself. Nodes that are passed leave no span; when they were through is reconstructed from
-what they waited for, so that a wait behind a passed node is laid to the node that worked.
+All idle time of a lane, from its first firing on, is told: a wait lasts from when the lane came to the node
+until the last thing that was missing was there, and what is left, until the node started, is overhead: waking
+up, the interpreter lock, laneflow itself. Nodes that are passed leave no span; when they were through is
+reconstructed from what they waited for, so that a wait behind a passed node is laid to the node that worked.
 """
 
 from __future__ import annotations

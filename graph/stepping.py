@@ -72,10 +72,10 @@ class StepRecord:
         self.written: list[Use] = []
         """What nodes that ran without error were declared to write."""
         self.pending = list(range(len(visits)))
-        """One item per visited node that is not through; list.pop is atomic, so whoever gets 0 is the last."""
+        """One item per visited node that is not through; list.pop is atomic: whoever gets 0 is the last."""
 
     def start(self) -> None:
-        """A first node is about to run: from here the ticket can not be cancelled; where it was, fail the step."""
+        """A first node is about to run: the ticket can no longer be cancelled; where it was, fail."""
         with self._claim:
             if not self.started:
                 if not self.ticket.set_running_or_notify_cancel():
@@ -94,7 +94,7 @@ class StepRecord:
             self.error = error
 
     def resolve(self) -> None:
-        """Hand the outcome to the ticket, and let go of what only running nodes needed. Again changes nothing."""
+        """Hand the outcome to the ticket, once, and let go of what only running nodes needed."""
         ticket = self.ticket
         if not ticket.done() and (ticket.running() or ticket.set_running_or_notify_cancel()):
             try:

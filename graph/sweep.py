@@ -6,13 +6,14 @@ import fnmatch
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from graph.topology import Topology
 
 MOST_CHOICES = 10_000
 """Combinations of one sweep at most."""
 SECTIONS = ("dims", "types", "buffers", "nodes", "edges", "lanes", "routes", "costs")
+WILDCARD = re.compile(r"[*?\[]")
 RANGE = re.compile(r"\s*(\d{1,6})\.\.(\d{1,6})\s*")
 
 
@@ -34,10 +35,10 @@ class Choice(NamedTuple):
 
 
 def axis(text: str, topology: Topology) -> Axis:
-    """From `buffers.*.slots=1..4` or `lanes.host.worker=thread,process`; a wildcard stands for names of `topology`.
+    """From `buffers.*.slots=1..4` or `lanes.host.worker=thread,process`; a wildcard stands for names there.
 
-    Persistent buffers have no slots to choose. Raises `ValueError` where the text is not of this form or names
-    nothing.
+    Persistent buffers have no slots to choose. Raises `ValueError` where the text is not of this form or
+    names nothing.
     """
     pattern, equals, listed = text.partition("=")
     pattern = pattern.strip()
@@ -90,17 +91,22 @@ def _words(listed: str) -> Iterator[str]:
 
 
 def _paths(pattern: str, topology: Topology) -> Iterator[str]:
-    section, _, rest = pattern.partition(".")
-    name, dot, field = rest.partition(".")
-    if not any(mark in pattern for mark in "*?["):
+    if not WILDCARD.search(pattern):
         yield pattern
         return
-    known: Mapping[Any, Any] = getattr(topology, section) if section in SECTIONS else {}
-    names = [str(key) for key in known if not (section, field) == ("buffers", "slots") or not known[key].persistent]
-    matching = fnmatch.filter(names, name)
-    if any(mark in section + field for mark in "*?[") or section not in SECTIONS:
+    section, _, rest = pattern.partition(".")
+    name, dot, field = rest.partition(".")
+    if WILDCARD.search(section + field) or section not in SECTIONS:
         raise ValueError(f"`{pattern}`: a wildcard stands for a name, as in `buffers.*.slots`")
+    names = _names(topology, section, field)
+    matching = fnmatch.filter(names, name)
     if not matching:
         raise ValueError(f"`{pattern}` matches nothing; {section} has {', '.join(names) or 'no names'}")
     for one in matching:
         yield f"{section}.{one}{dot}{field}"
+
+
+def _names(topology: Topology, section: str, field: str) -> list[str]:
+    if section == "buffers" and field == "slots":
+        return [name for name, buffer in topology.buffers.items() if not buffer.persistent]
+    return [str(key) for key in getattr(topology, section)]

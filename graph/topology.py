@@ -109,7 +109,9 @@ parse_use = _grammar(
 )
 parse_entry = _grammar(ENTRY_PATTERN, "`node` or `node@lag`", lambda m: Entry(m[1], _back(m[2])))
 parse_edge = _grammar(
-    EDGE_PATTERN, "`producer -> consumer` or `producer@n -> consumer`", lambda m: EdgeKey(m[1], _back(m[2]), m[3])
+    EDGE_PATTERN,
+    "`producer -> consumer` or `producer@n -> consumer`",
+    lambda m: EdgeKey(m[1], _back(m[2]), m[3]),
 )
 parse_tensor = _grammar(
     TENSOR_PATTERN,
@@ -131,7 +133,9 @@ Count = Annotated[int, Field(ge=1, le=MAX_BACK, strict=True)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, use_attribute_docstrings=True
+    )
 
 
 class Buffer(_Part):

@@ -1,4 +1,5 @@
-"""What happened in a run: one span per firing, kept by the lane that ran it, and what is needed to read them later."""
+"""What happened in a run: one span per firing, kept by the lane that ran it, and what is needed to read them
+later."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ class Clock(NamedTuple):
     unix_ns: int
     """`time.time_ns`."""
     boot: str | None
-    """Names the running kernel: processes with the same one share the first clock. None where it has no name."""
+    """Names the running kernel: processes with the same one share the first clock. None where it has no
+    name."""
 
 
 class Process(NamedTuple):
@@ -84,6 +86,8 @@ class Trace:
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Firings that no longer have a span, by lane."""
     bubbles: int = 0
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What the application has to say of the run: another way that it took, and why."""
 
 
 def collect(lanes: Iterable[Spans]) -> list[Span]:

@@ -1,13 +1,14 @@
 """A run as events of the Chrome trace format, which Perfetto and chrome://tracing open.
 
-Each lane is a track with a slice for every firing and, between them, one for every wait, named by what was missing.
-Each slot is a track with a slice from where a step took it to where it was given back. Arrows follow the edges, from
-the end of the producer's firing to the start of the consumer's. Times are microseconds with three decimals, so that
-no nanosecond is lost. Format: "Trace Event Format", Google, 2016.
+Each lane is a track with a slice for every firing and, between them, one for every wait, named by what was
+missing. Each slot is a track with a slice from where a step took it to where it was given back. Arrows follow
+the edges, from the end of the producer's firing to the start of the consumer's. Times are microseconds with
+three decimals, so that no nanosecond is lost. Format: "Trace Event Format", Google, 2016.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +28,7 @@ FIRST_SLOT_TRACK = 1000
 
 @dataclass
 class Timeline:
-    """The events of one process. `zero` is the span time that becomes 0; `flow` numbers the arrows of the file."""
+    """The events of one process; `zero` is the span time that becomes 0, `flow` numbers the file's arrows."""
 
     trace: Trace
     zero: int
@@ -44,7 +45,7 @@ class Timeline:
             yield from (self._tenure(span, buffer, slot, tid) for span in self._tenants(buffer, slot))
         yield from self._arrows()
 
-    # -- tracks ----------------------------------------------------------------------------------------------------
+    # -- tracks ----------------------------------------------------------------------------------------------
 
     @cached_property
     def _lanes(self) -> dict[str, int]:
@@ -54,10 +55,7 @@ class Timeline:
     def _slots(self) -> dict[tuple[str, int], int]:
         buffers = self.trace.topology.buffers.items()
         slots = [
-            (name, slot)
-            for name, buffer in buffers
-            if not buffer.persistent
-            for slot in range(buffer.slots)
+            (name, slot) for name, buffer in buffers if not buffer.persistent for slot in range(buffer.slots)
         ]
         return {slot: track for track, slot in enumerate(slots, FIRST_SLOT_TRACK)}
 
@@ -74,7 +72,7 @@ class Timeline:
     def _about(self, what: str, tid: int, **args: Any) -> Event:
         return {"ph": "M", "name": what, "pid": self.pid, "tid": tid, "args": args}
 
-    # -- lanes -----------------------------------------------------------------------------------------------------
+    # -- lanes -----------------------------------------------------------------------------------------------
 
     def _wait(self, stall: Stall) -> Event:
         args = {"node": stall.node, "turn": stall.turn}
@@ -89,7 +87,9 @@ class Timeline:
         for span in self.trace.spans:
             args = self._args(span)
             if used := uses[span.node]:
-                args["slots"] = [f"{use.buffer}[{(span.turn - use.back) % slots}]" for use, slots in used.items()]
+                args["slots"] = [
+                    f"{use.buffer}[{(span.turn - use.back) % slots}]" for use, slots in used.items()
+                ]
             if span.start > span.ready and (span.node, span.turn) in longest:
                 args["waited_for"] = str(longest[span.node, span.turn].cause)
             yield self._slice(WORK, span.node, self._lanes[span.lane], span.start, span.end, args)
@@ -119,7 +119,7 @@ class Timeline:
         slots = {name: buffer.slots for name, buffer in topology.buffers.items() if not buffer.persistent}
         return {use: slots[use.buffer] for use in dict.fromkeys(uses) if use.buffer in slots}
 
-    # -- slots and edges -------------------------------------------------------------------------------------------
+    # -- slots and edges -------------------------------------------------------------------------------------
 
     @cached_property
     def _by_node(self) -> dict[str, dict[int, Span]]:
@@ -166,4 +166,6 @@ class Timeline:
 
 
 def _us(nanoseconds: int) -> float:
-    return nanoseconds / 1000
+    """Microseconds that give the nanoseconds back to a viewer that rounds, and to one that cuts off."""
+    value = nanoseconds / 1000
+    return value if int(value * 1000) == nanoseconds else math.nextafter(value, math.inf)

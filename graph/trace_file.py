@@ -1,4 +1,4 @@
-"""Trace files: a run, or the ranks of one, as JSON that a trace viewer opens and that `read` gives back whole.
+"""Trace files: a run, or the ranks of one, as JSON that a viewer opens and that `read` gives back whole.
 
 A file is self-contained: its metadata holds the topology that ran and all that is known of each process.
 """
@@ -28,7 +28,7 @@ class TraceError(ValueError):
 
 
 def write(path: str | Path, *traces: Trace) -> None:
-    """Write the traces of one run, on one clock, in one file; an existing file is replaced once all is written.
+    """Write the traces of one run in one file, on one clock; an older file is replaced once all is written.
 
     Raises `TraceError` where two have the same rank, and where the file cannot be written.
     """
@@ -41,9 +41,18 @@ def write(path: str | Path, *traces: Trace) -> None:
                 file.write(f"{line}\n")
         temporary.replace(path)
     except OSError as error:
-        raise TraceError(f"{path}: cannot be written: {error.strerror}; name a file in a folder that is there") from None
+        raise TraceError(
+            f"{path}: cannot be written: {error.strerror}: name a file in a folder that is there and is yours"
+        ) from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: str | Path) -> None:
+    """Raises `TraceError` where no file can be written there: better before a long run than after it."""
+    folder = Path(path).parent
+    if Path(path).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise TraceError(f"{path}: cannot be written: name a file in a folder that is there and is yours")
 
 
 def check_ranks(ranks: Sequence[tuple[int, str]]) -> None:
@@ -69,7 +78,9 @@ def read(path: str | Path) -> tuple[Trace, ...]:
             f"{path}: not a trace of laneflow: write one with `laneflow run ... --trace FILE`"
         ) from None
     if form != FORMAT:
-        raise TraceError(f"{path}: its format is {form}, not {FORMAT}: read it with the laneflow that wrote it")
+        raise TraceError(
+            f"{path}: its format is {form}, not {FORMAT}: read it with the laneflow that wrote it"
+        )
     try:
         return tuple(_trace(process, document["traceEvents"]) for process in processes)
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
@@ -86,7 +97,7 @@ def durations(path: str | Path, route: str | None = None) -> dict[str, float]:
     return {node: statistics.median(times) / 1e6 for node, times in durations_ns(spans, route).items()}
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
+# -- writing -------------------------------------------------------------------------------------------------
 
 
 def _lines(traces: Sequence[Trace]) -> Iterator[str]:
@@ -131,17 +142,20 @@ def _about(trace: Trace, zero: int, pid: int) -> dict[str, Any]:
         "versions": dict(trace.versions),
         "dropped": dict(trace.dropped),
         "bubbles": trace.bubbles,
+        "notes": dict(trace.notes),
     }
 
 
-# -- reading -----------------------------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------------
 
 
 def _document(path: str | Path) -> Any:
     try:
         return json.loads(Path(path).read_bytes())
     except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror}; check the path and its permissions") from None
+        raise TraceError(
+            f"{path}: cannot be read: {error.strerror}; check the path and its permissions"
+        ) from None
     except (ValueError, RecursionError) as error:
         told = " ".join(str(error).split())[:200]
         raise TraceError(f"{path}: not JSON ({told}): give a file that `--trace` wrote") from None
@@ -153,7 +167,10 @@ def _trace(about: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> Tra
     firings = (event for event in events if event["pid"] == about["pid"] and event.get("cat") == WORK)
     spans = [_span(event, lanes[event["tid"]], about["zero_perf_ns"]) for event in firings]
     for span in spans:
-        _ = topology.nodes[span.node], topology.steps_routes()[span.route]  # a KeyError names what is not there
+        _ = (
+            topology.nodes[span.node],
+            topology.steps_routes()[span.route],
+        )  # a KeyError names what is not there
     return Trace(
         topology=topology,
         spans=tuple(sorted(spans, key=lambda span: span.start)),
@@ -164,6 +181,7 @@ def _trace(about: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> Tra
         versions=about["versions"],
         dropped=about["dropped"],
         bubbles=about["bubbles"],
+        notes=about["notes"],
     )
 
 

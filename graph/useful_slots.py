@@ -1,9 +1,10 @@
 """The fewest slots with which a topology reaches a period, for all its buffers at once.
 
-A cycle of arcs asks for so many tokens: its durations over the period, rounded up, and at least one. Each slot of
-a buffer whose wait is on the cycle gives one. Buffers may share a cycle, so their counts are searched together:
-best first over the counts (A*), with the cycles found so far as constraints, until a marked graph has no cycle
-that lacks a token. Finding the least total is an integer program, hard in the worst case; the search is bounded.
+A cycle of arcs asks for so many tokens: its durations over the period, rounded up, and at least one. Each
+slot of a buffer whose wait is on the cycle gives one. Buffers may share a cycle, so their counts are searched
+together: best first over the counts (A*), with the cycles found so far as constraints, until the marked graph
+has no cycle that lacks a token. The least total is an integer program, hard in the worst case; the search is
+bounded.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from graph.topology import Topology
 
 MOST_COUNTS = 20_000
 """Vectors of counts looked at before the search settles for counts that are enough."""
-MOST_CYCLES = 500
+MOST_CYCLES = 200
 """The same for walks over the marked graph, each of which finds a cycle."""
 
 
@@ -36,7 +37,7 @@ class UsefulSlots(NamedTuple):
 
 
 class _Need(NamedTuple):
-    """A cycle as a constraint: the counts, each times how often its buffer is on the cycle, reach `tokens`."""
+    """A cycle as a constraint: the counts, times how often each buffer is on the cycle, reach `tokens`."""
 
     times: Mapping[str, int]
     tokens: int
@@ -62,10 +63,10 @@ def useful_slots(
     period: Fraction,
     floor: Mapping[str, int] | None = None,
 ) -> UsefulSlots:
-    """The fewest slots in all at which no cycle takes longer than `period` a step, and no node waits for itself.
+    """The fewest slots in all at which no cycle takes longer than `period` a step and nothing deadlocks.
 
-    No buffer gets fewer than in `floor`. `graph` is the topology's, sound, and `period` at least its `best_period`.
-    Where several counts have the least total, the same ones are found each time.
+    No buffer gets fewer than in `floor`. `graph` is the topology's, sound, and `period` at least its
+    `best_period`. Where several counts have the least total, the same ones are found each time.
     """
     return _Search(topology, graph, durations, period).run(floor or {})
 
@@ -116,7 +117,7 @@ class _Search:
         return total + max(0, max(lacks, default=0)), -total, tuple(counts.values())
 
     def _least(self, floor: Mapping[str, int]) -> dict[str, int]:
-        """What each buffer needs at least: no wait for a later turn, and enough with no end of the other slots."""
+        """What each buffer needs at least: no wait for a later turn, and enough with no end of the others."""
         counts = {name: floor.get(name, 1) for name in self.now}
         for arc in self.graph.arcs:
             if arc.buffer:
@@ -173,9 +174,7 @@ def _raised(counts: Mapping[str, int], need: _Need) -> Iterator[dict[str, int]]:
 def _ring_without_tokens(graph: MarkedGraph, times: Mapping[str, Fraction]) -> Cycle | None:
     """A deadlock: a cycle of arcs with no token."""
     still: nx.DiGraph[str] = nx.DiGraph()
-    still.add_edges_from(
-        (arc.source, arc.target, {"arc": arc}) for arc in graph.arcs if arc.tokens == 0
-    )
+    still.add_edges_from((arc.source, arc.target, {"arc": arc}) for arc in graph.arcs if arc.tokens == 0)
     try:
         arcs = tuple(still.edges[pair]["arc"] for pair in nx.find_cycle(still))
     except nx.NetworkXNoCycle:

@@ -12,7 +12,7 @@ from graph.slots import Pool, Record
 from graph.topology import Topology, Use
 
 VIEWS_KEPT = 4096
-"""Per node. Slot counts whose least common multiple is larger repeat too seldom to keep a view for each case."""
+"""Per node. Slot counts whose least common multiple is larger repeat too seldom to keep each view."""
 
 
 class Slots:
@@ -23,7 +23,7 @@ class Slots:
         self._back = back
 
     def at(self, back: int) -> Slots:
-        """The declared `@back` slots; a buffer that the earlier step does not hold, or that failed, is None."""
+        """The declared `@back` slots; None for a buffer that the earlier step does not hold, or if it failed."""
         if self._back is None:
             raise AttributeError("this node declares no use with `@n`")
         return self._back(back)
@@ -102,7 +102,7 @@ class NodeViews:
         self.made.clear()
 
     def read_only(self) -> dict[str, torch.Tensor]:
-        """By their names in the file, the tensors that the node may look at now and does not declare as written."""
+        """By name, the tensors that the node may look at now and does not declare as written."""
         found = {}
         for back, buffers in {0: self.own, **self.backs}.items():
             for name, fields in buffers.items():

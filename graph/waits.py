@@ -12,8 +12,8 @@ def wait_graph(
 ) -> str:
     """One line a lane: the node and step it has come to, and each wait of it that is not met.
 
-    `done` has the turns that each node is through; `arrived` is how many turns have come in, bubbles included, and
-    `step_name` what the step of such a turn is called.
+    `done` has the turns that each node is through; `arrived` is how many turns have come in, bubbles
+    included, and `step_name` what the step of such a turn is called.
     """
     return "\n".join(_lane(program, lane, done, arrived, step_name) for lane in program.lanes)
 

@@ -104,8 +104,11 @@ class _Run:
         taker = next((name for name in takers if name in self.topology.steps_routes()[route]), None)
         if taker is None or (self._turn(taker, step) + 1) * len(self.graph.arcs) > MOST_WORK:
             return None
+        firing = (taker, self._turn(taker, step))
+        if firing == self.late:  # it is its own next tenant
+            return None
         self.routes[step] = route
-        return taker, self._turn(taker, step)
+        return firing
 
     def firings(self) -> tuple[Firing, ...]:
         turns = 1 + max(turn for _, turn in (self.late, self.other, self.next_tenant or self.other))

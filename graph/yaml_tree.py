@@ -77,10 +77,14 @@ class _Composer:
         for event in self.events:
             if isinstance(event, yaml.DocumentStartEvent):
                 if item is not None:
-                    raise _fault(self._at(event), "a second document in one file", "keep one topology per file")
+                    raise _fault(
+                        self._at(event), "a second document in one file", "keep one topology per file"
+                    )
                 item = self._item(next(self.events), 0)
         if item is None:
-            raise _fault(Location(self.file, 1, 1), "the file is empty", "write a topology: nodes, edges, lanes")
+            raise _fault(
+                Location(self.file, 1, 1), "the file is empty", "write a topology: nodes, edges, lanes"
+            )
         return item
 
     def _at(self, event: Any) -> Location:
@@ -94,7 +98,9 @@ class _Composer:
         self._add(1, at)
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
-                raise _fault(at, f"alias `*{event.anchor}` has no anchor before it", f"define `&{event.anchor}` first")
+                raise _fault(
+                    at, f"alias `*{event.anchor}` has no anchor before it", f"define `&{event.anchor}` first"
+                )
             item, size = self.anchors[event.anchor]
             self._add(size, at)
             return item
@@ -111,7 +117,9 @@ class _Composer:
     def _add(self, size: int, at: Location) -> None:
         self.count += size
         if self.count > MAX_ITEMS:
-            raise _fault(at, f"more than {MAX_ITEMS} items, aliases expanded", "split the file or drop the aliases")
+            raise _fault(
+                at, f"more than {MAX_ITEMS} items, aliases expanded", "split the file or drop the aliases"
+            )
 
     def _sequence(self, depth: int) -> Iterator[Item]:
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
@@ -127,7 +135,11 @@ class _Composer:
                 raise _fault(where, "a key must be plain text", "write the key as a name")
             name = event.value if isinstance(event, yaml.ScalarEvent) else str(key.value)
             if name in items:
-                raise _fault(where, f"key `{name}` is given twice", f"keep one `{name}` (line {keys[name].line} is the first)")
+                raise _fault(
+                    where,
+                    f"key `{name}` is given twice",
+                    f"keep one `{name}` (line {keys[name].line} is the first)",
+                )
             items[name] = self._item(next(self.events), depth + 1)
             keys[name] = where
         return Mapping(items, keys, at)

@@ -1,6 +1,7 @@
 """The five kinds of nodes, each with its contract.
 
-A subclass declares `ports` and defines `run`; `start` and `stop` are called on the node's lane, around the whole run.
+A subclass declares `ports` and defines `run`; `start` and `stop` are called on the node's lane, around the
+whole run.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ class KindNode(ABC):
     def run(self, step: Step, slots: Any) -> Any:
         """Work on one step. What is raised becomes the step's error; the run goes on."""
 
-    def stop(self) -> None:
+    def stop(self) -> None:  # noqa: B027 - to be overridden where there is something to end
         """After the last step, also where the run was cut short."""
 
 
 class PrepareNode(KindNode):
-    """Builds a step's host snapshot into slots, from `step.command`; never waits for an earlier step's results."""
+    """Builds a step's host snapshot into slots, from `step.command`; never waits for an earlier step's
+    results."""
 
     kind = "prepare"
 

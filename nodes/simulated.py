@@ -33,7 +33,7 @@ class SimulatedDevice:
 
 
 class SimulatedHost(SimulatedDevice):
-    """Host work of `milliseconds` of processor time in Python, holding the interpreter lock as Python code does.
+    """Host work of `milliseconds` of processor time, holding the interpreter lock as Python code does.
 
     With `holds_lock` false it waits instead, as for a file or a socket.
     """
@@ -56,10 +56,10 @@ class SimulatedHost(SimulatedDevice):
 def simulated(
     topology: Topology, costs: Mapping[str, float] | None = None, *, holds_lock: bool = True
 ) -> Executor:
-    """An executor for any topology: each node takes its cost in milliseconds, by default from the file's `costs`.
+    """An executor for any topology: each node takes its cost in ms, by default from the file's `costs`.
 
-    Dispatches are simulated devices, the rest is host work; an emitting node's result is the step's index. Resources
-    are plain objects.
+    Dispatches are simulated devices, the rest is host work; an emitting node's result is the step's index.
+    Resources are plain objects.
     """
     durations = {**topology.costs, **(costs or {})}
     nodes: dict[str, Node] = {

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from graph import Context, Executor, Ports, Program, Runtime, Topology, compile, load
@@ -15,7 +16,8 @@ HANG_S = 30
 """How long a test waits for what must come: far above any delay, so that only a hang exceeds it."""
 
 Behaviour = Callable[[str, Any, Any], Any]
-"""What a node does: called with its name, the step and the slots. None as outcome stands for the step's index."""
+"""What a node does: called with its name, the step and the slots. None as outcome stands for the step's
+index."""
 
 
 class Event(NamedTuple):
@@ -84,7 +86,9 @@ def probed(topology: Topology | str, behave: Behaviour = nothing, **executor: An
 
 def topology(**parts: Any) -> Topology:
     """A topology from its parts, as in a file; lanes may be lists."""
-    lanes = {name: lane if isinstance(lane, dict) else {"nodes": lane} for name, lane in parts.pop("lanes").items()}
+    lanes = {
+        name: lane if isinstance(lane, dict) else {"nodes": lane} for name, lane in parts.pop("lanes").items()
+    }
     return Topology.model_validate({"topology": "test", **parts, "lanes": lanes})
 
 
@@ -93,7 +97,7 @@ def chain(*lanes: list[str], **parts: Any) -> Topology:
     names = [entry.partition("@")[0] for lane in lanes for entry in lane]
     nodes: dict[str, Any] = {name: {"kind": "bind"} for name in names}
     nodes[names[-1]] = {"kind": "reclaim", "emits": "results"}
-    edges = {f"{a} -> {b}": {} for a, b in zip(names, names[1:], strict=False)}
+    edges = {f"{a} -> {b}": {} for a, b in pairwise(names)}
     own = {f"lane{index}": lane for index, lane in enumerate(lanes)}
     return topology(nodes=nodes, edges=edges, lanes=own, **parts)
 

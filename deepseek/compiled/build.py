@@ -1,15 +1,13 @@
 """Compiles one decode step: `python -m deepseek.compiled.build OUT.so`, with the shape as JSON on stdin.
 
-A process of its own, so that the compiler's memory and settings stay out of the run's. The weights are allocated and
-never touched. Prints each stage on stdout as it begins; a failure is one line on stderr and exit code 1.
+A process of its own, so that the compiler's memory and settings stay out of the run's. The weights are allocated
+and never touched. Prints each stage on stdout as it begins; a failure is one line on stderr and exit code 1.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,20 +16,8 @@ import torch
 
 from deepseek.compiled.shape import StepShape
 from deepseek.compiled.traced import TracedStep
-from deepseek.config import ModelConfig
 from deepseek.model import Model
 from deepseek.state import Caches
-
-
-def to_json(shape: StepShape) -> str:
-    """The shape as `main` reads it."""
-    return json.dumps({**asdict(shape), "config": shape.config.model_dump(mode="json")})
-
-
-def from_json(text: str) -> StepShape:
-    """The reverse of `to_json`."""
-    fields = json.loads(text)
-    return StepShape(**{**fields, "config": ModelConfig.model_validate(fields["config"])})
 
 
 def build(shape: StepShape, path: Path) -> None:
@@ -50,6 +36,7 @@ def build(shape: StepShape, path: Path) -> None:
         "aot_inductor.output_path": str(path),
         "aot_inductor.package_constants_in_so": False,
         "aot_inductor.precompile_headers": False,
+        "joint_graph_constant_folding": False,  # it would fold the zeros that constants hold while compiling
     }
     _stage("tracing the step")
     with torch.no_grad():
@@ -87,7 +74,7 @@ def main() -> int:
     warnings.simplefilter("ignore")
     try:
         get_cpp_compiler()
-        build(from_json(sys.stdin.read()), Path(sys.argv[1]))
+        build(StepShape.from_json(sys.stdin.read()), Path(sys.argv[1]))
     except InvalidCxxCompiler:
         sys.stderr.write("no C++ compiler was found: install g++, or name one in the environment as CXX\n")
         return 1

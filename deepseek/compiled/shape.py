@@ -1,8 +1,10 @@
-"""What a compiled step depends on besides the machine and the code: sizes and configuration, never weights."""
+"""What a compiled step depends on besides the machine and the code: configuration and sizes, not weights."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
+from typing import Self
 
 import torch
 
@@ -31,8 +33,19 @@ class StepShape:
         assert isinstance(dtype, torch.dtype)
         return dtype
 
+    def to_json(self) -> str:
+        """For `from_json`, in another process."""
+        return json.dumps({**asdict(self), "config": self.config.model_dump(mode="json")})
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The reverse of `to_json`."""
+        fields = json.loads(text)
+        return cls(**{**fields, "config": ModelConfig.model_validate(fields["config"])})
+
     def __str__(self) -> str:
-        return f"batch {self.batch}, {self.capacity} rows, context {self.context}, {self.dtype}, threads {self.threads}"
+        sizes = f"batch {self.batch}, {self.capacity} rows, context {self.context}"
+        return f"{sizes}, {self.dtype}, threads {self.threads}"
 
 
 def rounded_context(context: int) -> int:

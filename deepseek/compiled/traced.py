@@ -1,7 +1,7 @@
 """The decode step as a module that can be exported: weights, caches and request state are its constants.
 
-Constants are bound by name when a compiled step is loaded, so that nothing is embedded and nothing copied; what
-changes from slot to slot is an argument.
+Constants are bound by name when a compiled step is loaded, so that nothing is embedded and nothing copied;
+what changes from slot to slot is an argument.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from deepseek.model.network import Model
 from deepseek.state import Caches, LayerCache
 
 INPUTS = ("rows", "generation", "positions", "tokens", "temperature", "top_p", "seed")
-"""Fields of `DecodeInputs`, in the order of the compiled step's arguments; `DecodeOutputs.sampled` is the last."""
+"""Fields of `DecodeInputs` in the order of the step's arguments; the last one is `DecodeOutputs.sampled`."""
 
 
 class TracedStep(nn.Module):

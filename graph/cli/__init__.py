@@ -32,6 +32,8 @@ BUILT_IN = {
     "diff": "graph.cli.diff:DIFF",
     "list": "graph.cli.listing:LIST",
     "show": "graph.cli.show:SHOW",
+    "trace": "graph.cli.trace:TRACE",
+    "report": "graph.cli.report:REPORT",
     "explain": "graph.cli.explain:EXPLAIN",
     "schema": "graph.cli.schema:SCHEMA",
 }

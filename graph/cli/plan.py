@@ -68,7 +68,9 @@ class Plan:
         if args.sweep:
             from graph.cli.sweeping import Sweep  # only here are many topologies read
 
-            return Sweep(sources, target, overrides, route, recorded, held).run(args.sweep, topology, args.json)
+            return Sweep(sources, target, overrides, route, recorded, held).run(
+                args.sweep, topology, args.json
+            )
         durations = durations_of(topology, recorded)
         planned = plan(predict(topology, durations.times, route, held))
         firings = first_steps(planned.prediction, args.steps)
@@ -100,14 +102,14 @@ def add_holds(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="RESOURCE=NODE,...",
-        help="which nodes hold a resource that only one has at a time; assumed: interpreter=all but dispatches "
-        "(those on process lanes have their own), accelerator=all dispatches; `interpreter=` is none; "
-        "other names are yours",
+        help="which nodes hold a resource that only one has at a time; assumed: accelerator=all dispatches, "
+        "interpreter=all other nodes (never those on process lanes, which have their own); "
+        "`interpreter=` is none; other names are yours",
     )
 
 
 def parse_holds(words: Sequence[str], *topologies: Topology) -> Holders:
-    """What `--holds` says; raises `UsageError` for what is not RESOURCE=NODE,..., or a node that no topology has."""
+    """What `--holds` says; raises `UsageError` for another form, and for a node that no topology has."""
     nodes = list(dict.fromkeys(name for topology in topologies for name in topology.nodes))
     held: dict[str, tuple[str, ...]] = {}
     for word in words:
@@ -120,7 +122,10 @@ def parse_holds(words: Sequence[str], *topologies: Topology) -> Holders:
 
 
 def recorded_costs(file: str, topology: Topology, route: str) -> Mapping[str, float]:
-    """Median durations in milliseconds from a recorded run; raises `UsageError` where it has none of these nodes."""
+    """Median durations in milliseconds from a recorded run.
+
+    Raises `UsageError` where it cannot be read or has none of the topology's nodes.
+    """
     from graph.trace_file import TraceError, durations  # only here is a trace read
 
     try:

@@ -1,4 +1,4 @@
-"""Commands about one sound topology: finding it on the command line, and refusing it where it is not sound."""
+"""Commands about a sound topology: finding it on the command line, and refusing one that is not sound."""
 
 from __future__ import annotations
 

@@ -80,5 +80,3 @@ def _watched(listed: Sequence[Choice]) -> Iterator[Choice]:
     from rich.progress import track
 
     yield from track(listed, "sweep", console=Console(stderr=True), transient=True)
-
-

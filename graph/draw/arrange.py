@@ -44,7 +44,7 @@ def _arranged(view: View, rank: Mapping[str, int]) -> Grid:
     _place_nodes(grid)
     _place_wires(grid)
     grid.drop_empty()
-    _improve(grid)
+    improve(grid)
     return grid
 
 
@@ -77,14 +77,14 @@ def _place_wires(grid: Grid) -> None:
         grid.on[index] = track
 
 
-def _improve(grid: Grid) -> None:
+def improve(grid: Grid) -> None:
     """Move single items and whole tracks, as long as that lowers the cost."""
     budget = MOST_WORK // max(1, sum(wire.span[1] - wire.span[0] + 2 for wire in grid.wires))
     best, better = grid.cost(), True
     while better:
         better = False
         before = grid.state()
-        for _ in _moves(grid):
+        for _ in moves(grid):
             budget -= 1
             if budget < 0:
                 grid.restore(before)
@@ -97,7 +97,7 @@ def _improve(grid: Grid) -> None:
                 grid.restore(before)
 
 
-def _moves(grid: Grid) -> Iterator[None]:
+def moves(grid: Grid) -> Iterator[None]:
     """Each change that may be tried, made; whoever takes it from here keeps it or undoes it."""
     items: list[Item] = [*grid.view.nodes, *range(len(grid.wires))]
     for item in items:
@@ -124,12 +124,11 @@ def _moves(grid: Grid) -> Iterator[None]:
 
 
 def _allowed(grid: Grid, item: Item) -> range:
-    """The bands in which an item may be: a node's own, and of a wire all between its ends."""
-    if isinstance(item, str):
-        return range(grid.view.band_of(item), grid.view.band_of(item) + 1)
-    wire = grid.wires[item]
-    ends = sorted((grid.view.band_of(wire.producer), grid.view.band_of(wire.consumer)))
-    return range(ends[0], ends[1] + 1)
+    """The bands in which an item may be: a node's own, and for a wire every one."""
+    if isinstance(item, int):
+        return range(len(grid.view.bands))
+    own = grid.view.band_of(item)
+    return range(own, own + 1)
 
 
 def _borders(grid: Grid, place: int, band: int) -> bool:

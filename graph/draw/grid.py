@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from graph.draw.crossings import LEFT, RIGHT, THROUGH, Piece, crossings
 from graph.draw.view import View
 
-CROSSING, TRACK, BEND, LENGTH = 100.0, 8.0, 3.0, 1.0
-"""What a crossing, a track, a turn of a wire and a track's height of wire cost."""
+CROSSING, TRACK, BEND, LENGTH, AWAY = 100.0, 8.0, 3.0, 1.0, 12.0
+"""What a crossing, a track, a turn of a wire, a track's height of wire, and a wire in a strange band cost."""
 
 Item = str | int
 """A node by its name, a wire by its place among the view's links."""
@@ -93,6 +93,8 @@ class Grid:
         total = CROSSING * self.crossings() + TRACK * len(self.tracks)
         for index, wire in enumerate(self.wires):
             own = height[self.on[index]]
+            bands = sorted(self.band[self.on[node]] for node in (wire.producer, wire.consumer))
+            total += AWAY * (not bands[0] <= self.band[self.on[index]] <= bands[1])
             for node in (wire.producer, wire.consumer):
                 total += LENGTH * abs(own - height[self.on[node]]) + BEND * (own != height[self.on[node]])
         return total

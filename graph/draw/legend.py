@@ -13,8 +13,8 @@ from graph.topology import KINDS
 
 SMALL, ROW, SIGN = 11.5, 20, 30
 MEANINGS = {
-    "carries": "carries: the slot's ownership moves",
-    "lends": "lends: may use the slot, ownership stays",
+    "carries": "filled name: carried, the slot's ownership moves",
+    "lends": "outlined name: lent, to be used while ownership stays",
     "value": "a value goes along",
     "order": "order alone",
 }
@@ -67,7 +67,7 @@ def _kinds(view: View) -> Sequence[Key]:
 
 def _links(view: View) -> Sequence[Key]:
     found = [
-        Key(style, MEANINGS[style]) for style in STYLES if any(link.style == style for link in view.links)
+        Key(style, MEANINGS[style]) for style in STYLES if any(style in link.does for link in view.links)
     ]
     if any(link.key.back for link in view.links):
         found.append(Key("order@", "dashed: from an earlier step; @1 is the step before"))

@@ -53,11 +53,19 @@ class Link:
     value: str | None
 
     @property
+    def does(self) -> tuple[Style, ...]:
+        """All that it does, the strongest first."""
+        done: tuple[tuple[Style, object], ...] = (
+            ("carries", self.carries),
+            ("lends", self.lends),
+            ("value", self.value),
+        )
+        return tuple(style for style, there in done if there) or ("order",)
+
+    @property
     def style(self) -> Style:
-        """The strongest thing that it does."""
-        if self.carries or self.lends:
-            return "carries" if self.carries else "lends"
-        return "value" if self.value else "order"
+        """The strongest thing that it does: how its line is drawn."""
+        return self.does[0]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A lane on a resident thread.
 
-The protocol is the loop in `run`: waits, the call, signals, in that order. What lanes share is in `Shared`, and
-each entry there says who may write it.
+The protocol is the loop in `run`: waits, the call, signals, in that order. What lanes share is in `Shared`,
+and each entry there says who may write it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Shared:
     """What the lanes of one run share."""
 
     records: dict[int, StepRecord]
-    """Submitted steps by turn. Added under the admission lock before the turn arrives; removed by the outbox."""
+    """Submitted steps by turn. Added under the admission lock before they arrive; the outbox removes them."""
     done: list[int]
     """Per node, how many turns it is through; each entry is written by the node's own lane alone."""
     arrived: int = 0
-    """How many turns have arrived, bubbles included. Written under the admission lock, before lanes are woken."""
+    """How many turns have arrived, bubbles included. Written under the admission lock; then lanes wake."""
     last_turn: int = NEVER
     """The turn after which lanes end. Written once, under the admission lock."""
     halted: bool = False
@@ -42,8 +42,8 @@ class Shared:
 class LaneThread(threading.Thread):
     """A lane's thread. `over` is set at its very end.
 
-    Wait for `over` before `join`: where a KeyboardInterrupt comes while it waits, `Thread.join` of Python up to 3.12
-    takes the thread for ended although it runs.
+    Wait for `over` before `join`: where a KeyboardInterrupt comes while it waits, `Thread.join` of Python up
+    to 3.12 takes the thread for ended although it runs.
     """
 
     def __init__(self, name: str, main: Callable[[], None]) -> None:
@@ -84,8 +84,8 @@ def run(
 ) -> None:
     """Run the program turn by turn until the last turn is over, or the run is halted.
 
-    `bell` is let go whenever a turn has arrived. `starve` is called where none has; `unstarve` after a node while
-    that lasts; `through` when a node is through with a step that visits it, passed for failure or not.
+    `bell` is let go whenever a turn has arrived. `starve` is called where none has; `unstarve` after a node
+    while that lasts; `through` when a node is through with a step that visits it, passed for failure or not.
     """
     records, done = shared.records, shared.done
     turn = 0

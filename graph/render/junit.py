@@ -46,7 +46,7 @@ def _case(suite: Element, outcome: Outcome) -> None:
     if outcome.crash:
         error = SubElement(case, "error", {"type": "internal error", "message": _legal(outcome.crash)})
         error.text = _legal(outcome.crash)
-    rest = [str(diagnostic) for diagnostic in outcome.diagnostics if diagnostic not in failing]
+    rest = [str(diagnostic) for diagnostic in outcome.diagnostics if not outcome.refuses(diagnostic)]
     if rest:
         SubElement(case, "system-out").text = _legal("\n".join(rest))
 

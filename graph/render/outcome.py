@@ -29,8 +29,11 @@ class Outcome:
     @property
     def failing(self) -> tuple[Diagnostic, ...]:
         """The diagnostics for which the topology is refused."""
-        refused = ("error", "warning") if self.strict else ("error",)
-        return tuple(diagnostic for diagnostic in self.diagnostics if diagnostic.severity in refused)
+        return tuple(diagnostic for diagnostic in self.diagnostics if self.refuses(diagnostic))
+
+    def refuses(self, diagnostic: Diagnostic) -> bool:
+        """Whether this is among the reasons to refuse the topology."""
+        return diagnostic.severity == "error" or (self.strict and diagnostic.severity == "warning")
 
     @property
     def abstract(self) -> bool:

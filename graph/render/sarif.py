@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,13 @@ LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
 
 def render(outcomes: Sequence[Outcome]) -> str:
     """The document, with every rule's description and the results."""
+    rules = {code: index for index, code in enumerate(catalogue())}
     crashes = [_crash(outcome) for outcome in outcomes if outcome.crash]
     run = {
         "tool": {"driver": _driver()},
         "columnKind": "unicodeCodePoints",
         "invocations": [{"executionSuccessful": not crashes, "toolExecutionNotifications": crashes}],
-        "results": [_result(diagnostic) for diagnostic in every_diagnostic(outcomes)],
+        "results": [_result(diagnostic, rules) for diagnostic in every_diagnostic(outcomes)],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
@@ -44,11 +45,11 @@ def _driver() -> dict[str, Any]:
     return {"name": "laneflow", "version": metadata.version("laneflow"), "rules": rules}
 
 
-def _result(diagnostic: Diagnostic) -> dict[str, Any]:
+def _result(diagnostic: Diagnostic, rules: Mapping[str, int]) -> dict[str, Any]:
     text = f"{diagnostic.message}\nhelp: {diagnostic.help}" if diagnostic.help else diagnostic.message
     result: dict[str, Any] = {
         "ruleId": diagnostic.code,
-        "ruleIndex": list(catalogue()).index(diagnostic.code),
+        "ruleIndex": rules[diagnostic.code],
         "level": LEVELS[diagnostic.severity],
         "message": {"text": text},
         "locations": [{"physicalLocation": _physical(diagnostic.location)}],

@@ -40,7 +40,7 @@ def _more_slots(topology: Topology, graph: MarkedGraph, sound: Sound) -> Iterato
 def _told(
     topology: Topology, route: str, more: Mapping[str, int], periods: tuple[Fraction, Fraction], keeps: bool
 ) -> Iterator[Diagnostic]:
-    """`periods` are the one there is and the one that `more` slots reach; `keeps`, whether all stays sound then."""
+    """`periods`: the one there is, and what `more` reach; `keeps`: whether all stays sound with them."""
     period, allowed = map(float, periods)
     listed = " and ".join(f"`{name}` {count} slots" for name, count in more.items())
     for name, count in more.items():

@@ -43,7 +43,9 @@ def test_text_streams_to_stdout_and_the_table_follows(capsys: pytest.CaptureFixt
 
 
 def test_json_has_one_line_a_request_in_order(capsys: pytest.CaptureFixture[str]) -> None:
-    found = results(capsys, "pingpong", "--prompt", "Hello", "--prompt", "A b", "--max-tokens", "7", "--ignore-eos")
+    found = results(
+        capsys, "pingpong", "--prompt", "Hello", "--prompt", "A b", "--max-tokens", "7", "--ignore-eos"
+    )
     assert [line["request"] for line in found] == [0, 1]
     assert all(set(line) == {"request", "prompt_ids", "output_ids", "text"} for line in found)
     assert all(len(line["output_ids"]) == 7 for line in found)
@@ -60,13 +62,23 @@ def test_every_topology_prints_the_same(capsys: pytest.CaptureFixture[str], tmp_
         assert results(capsys, topology, *words) == expected, topology
 
 
-def test_a_reference_checkpoint_gives_the_reference_tokens(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_reference_checkpoint_gives_the_reference_tokens(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     reference = np.load(PARITY / "b" / "reference.npz")
     count = sum(name.endswith("_greedy_full") for name in reference.files)
     ids = tmp_path / "ids.json"
     ids.write_text(json.dumps([reference[f"p{number}_ids"].tolist() for number in range(count)]))
     found = results(
-        capsys, "deep", "--model", str(PARITY / "b"), "--prompt-ids", str(ids), "--max-tokens", "64", "--ignore-eos"
+        capsys,
+        "deep",
+        "--model",
+        str(PARITY / "b"),
+        "--prompt-ids",
+        str(ids),
+        "--max-tokens",
+        "64",
+        "--ignore-eos",
     )
     for number, line in enumerate(found):
         assert line["output_ids"] == reference[f"p{number}_greedy_full"].tolist()
@@ -163,7 +175,9 @@ def test_prompt_ids_that_cannot_be_used_are_named(
     assert str(path) in err
 
 
-def test_an_empty_line_among_prompts_is_named_by_its_number(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_an_empty_line_among_prompts_is_named_by_its_number(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     path = tmp_path / "prompts.txt"
     path.write_text("one\n\nthree\n")
     code, _, err = run(capsys, "sync", "--prompts", str(path))

@@ -11,7 +11,8 @@ import pytest
 
 @pytest.fixture(scope="module")
 def collected() -> Iterator[None]:
-    """One garbage collection for the runs of a module instead of one each: a live scope spares the nested ones."""
+    """One garbage collection for the runs of a module instead of one each: a live scope spares the nested
+    ones."""
     from graph.interpreter import steady
 
     with steady(None):

@@ -48,7 +48,7 @@ def distances(nodes: list[str], arcs: dict[tuple[str, str], int]) -> Distances:
 
 
 def violations(topology: Topology, log: list[Event]) -> list[str]:
-    """Every pair of recorded calls that overlap, or come the wrong way round, although a wait keeps them apart."""
+    """Every pair of recorded calls that overlap or come the wrong way round, though a wait keeps them apart."""
     lag = {entry.node: entry.lag for lane in topology.lanes.values() for entry in lane.nodes}
     between = distances(list(topology.nodes), waits(topology))
     starts = {(event.node, event.turn): at for at, event in enumerate(log) if event.what == "start"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from pydantic import ValidationError
@@ -32,7 +33,9 @@ def _draw(source: random.Random) -> dict[str, Any]:
     lag = _lags(source, names, edges)
     lanes: dict[str, list[str]] = {}
     for name in names:
-        lanes.setdefault(f"lane{source.randrange(4)}", []).append(f"{name}@{lag[name]}" if lag[name] else name)
+        lanes.setdefault(f"lane{source.randrange(4)}", []).append(
+            f"{name}@{lag[name]}" if lag[name] else name
+        )
     routes = _routes(source, names, buffers)
     if source.random() < 0.5:
         for members in routes.values() or [names]:
@@ -75,21 +78,29 @@ def _lags(source: random.Random, names: list[str], edges: dict[str, dict[str, An
 
 
 def _buffers(
-    source: random.Random, names: list[str], nodes: dict[str, dict[str, Any]], edges: dict[str, dict[str, Any]]
+    source: random.Random,
+    names: list[str],
+    nodes: dict[str, dict[str, Any]],
+    edges: dict[str, dict[str, Any]],
 ) -> dict[str, list[str]]:
     """Each buffer with its owners in turn: it is acquired by the first, carried along, released by the last."""
     found: dict[str, list[str]] = {}
     for number in range(source.randrange(3)):
         owners = sorted(source.sample(names, source.randint(2, len(names)))) if len(names) > 1 else []
         kinds = [nodes[name]["kind"] for name in owners]
-        if not owners or "release" in kinds or "releases" in nodes[owners[-1]] or "acquires" in nodes[owners[-1]]:
+        if (
+            not owners
+            or "release" in kinds
+            or "releases" in nodes[owners[-1]]
+            or "acquires" in nodes[owners[-1]]
+        ):
             continue
         name = f"b{number}"
         nodes[owners[0]].setdefault("acquires", []).append(name)
         nodes[owners[-1]] = {"kind": "release", "releases": [name]}
         for owner in owners[:-1]:
             nodes[owner].setdefault("writes", []).append(name)
-        for a, b in zip(owners, owners[1:], strict=False):
+        for a, b in pairwise(owners):
             edges.setdefault(f"{a} -> {b}", {}).setdefault("carries", []).append(name)
         found[name] = owners
     return found

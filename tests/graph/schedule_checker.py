@@ -169,7 +169,7 @@ def stuck(raw: Raw, schedule: Sequence[Any], nodes: Sequence[str]) -> bool:
     """Whether none of `nodes` can go on after the schedule, on a route with all that it shows."""
     route = max(raw.routes(), key=lambda members: sum(node in members for node in nodes))
     check = _Check(raw, schedule, dict.fromkeys(range(1100), route), strict=False)
-    return not any(check.could_fire(node) for node in nodes)
+    return not any(check.could_fire(node) for node in nodes if node in route)
 
 
 def shown(raw: Raw, diagnostic: Any) -> bool:

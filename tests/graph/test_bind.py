@@ -90,7 +90,9 @@ def test_other_ports_than_the_files_are_lf502() -> None:
 
 
 def test_a_class_of_another_kind_than_the_files_is_lf502() -> None:
-    with pytest.raises(BindError, match="`prepare` is implemented by Dispatcher, a dispatch; the file says prepare"):
+    with pytest.raises(
+        BindError, match="`prepare` is implemented by Dispatcher, a dispatch; the file says prepare"
+    ):
         with_node("prepare", Dispatcher()).run()
 
 

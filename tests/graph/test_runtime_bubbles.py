@@ -80,7 +80,9 @@ def test_a_bubble_calls_no_node_and_is_counted_nowhere() -> None:
             run.submit(index).result(timeout=HANG_S)
         assert run.bubbles > 0
         assert {span.step for span in run.spans()} == set(range(5))
-    assert sorted(probes.calls()) == sorted((node, i) for node in ("prepare", "dispatch", "reclaim") for i in range(5))
+    assert sorted(probes.calls()) == sorted(
+        (node, i) for node in ("prepare", "dispatch", "reclaim") for i in range(5)
+    )
 
 
 def test_no_bubble_is_made_while_a_wait_of_the_node_it_would_free_is_not_met() -> None:
@@ -154,7 +156,9 @@ def test_bubbles_are_bounded_by_what_they_free() -> None:
 def test_bubbles_needed(prepare: int, dispatch: int, reclaim: int, arrived: int, needed: int) -> None:
     graph = probed(lagging(1)).program.graph
     done = {"prepare": prepare, "dispatch": dispatch, "reclaim": reclaim}
-    found = bubbles_needed(done, graph.lag, graph.arcs, ("prepare",), arrived, lambda _, step: 0 <= step < arrived)
+    found = bubbles_needed(
+        done, graph.lag, graph.arcs, ("prepare",), arrived, lambda _, step: 0 <= step < arrived
+    )
     assert found == needed
 
 

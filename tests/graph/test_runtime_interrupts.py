@@ -1,5 +1,7 @@
 """Ctrl-C, wherever it comes: nothing is left half done, no ticket unresolved, no lane alive."""
 
+# ruff: noqa: PT012 - a run is a block, and its end is part of what is tested
+
 from __future__ import annotations
 
 import linecache
@@ -26,10 +28,11 @@ INTERRUPTED = ("runtime.py", "admission.py", "stepping.py", "interpreter.py")
 
 
 def interrupting(function: Callable[[], None], line: int) -> bool:
-    """Call with a KeyboardInterrupt at the line-th line that runs in the runtime's own code; False past the last.
+    """Call with a KeyboardInterrupt at the line-th line that runs in the runtime; False past the last.
 
-    Left out are lines where the interpreter takes no signal although it traces them (`with`, `try`), and the few that
-    nothing in Python can protect: the first of `__enter__` and `__exit__`, and the calls that clean up.
+    Left out are lines where the interpreter takes no signal although it traces them (`with`, `try`), and the
+    few that nothing in Python can protect: the first of `__enter__` and `__exit__`, and the calls that clean
+    up.
     """
     count = 0
 
@@ -39,7 +42,11 @@ def interrupting(function: Callable[[], None], line: int) -> bool:
         if path.parent.name != "graph" or path.name not in INTERRUPTED:
             return None
         source = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-        if event == "line" and frame.f_code.co_name not in ("__enter__", "__exit__") and not source.startswith(NOT_THERE):
+        if (
+            event == "line"
+            and frame.f_code.co_name not in ("__enter__", "__exit__")
+            and not source.startswith(NOT_THERE)
+        ):
             count += 1
             if count == line:
                 raise KeyboardInterrupt
@@ -128,10 +135,16 @@ SCRIPT = """
 @pytest.mark.parametrize(
     ("name", "dispatch_ms", "signals"), [("pingpong", 30, 1), ("overlap", 400, 2), ("sync", 400, 2)]
 )
-def test_ctrl_c_ends_a_run_promptly_with_every_ticket_resolved(name: str, dispatch_ms: int, signals: int) -> None:
+def test_ctrl_c_ends_a_run_promptly_with_every_ticket_resolved(
+    name: str, dispatch_ms: int, signals: int
+) -> None:
     script = textwrap.dedent(SCRIPT).format(dispatch_ms=dispatch_ms)
     child = subprocess.Popen(
-        [sys.executable, "-c", script, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-c", script, name],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     )
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
@@ -147,7 +160,7 @@ def test_ctrl_c_ends_a_run_promptly_with_every_ticket_resolved(name: str, dispat
 
 def test_tickets_of_an_interrupted_block_are_resolved() -> None:
     tickets: list[Future[Any]] = []
-    with pytest.raises(KeyboardInterrupt), probed("deep").run(queue=10) as run:  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt), probed("deep").run(queue=10) as run:
         tickets.extend(run.submit(index) for index in range(10))
         raise KeyboardInterrupt
     until(lambda: all(ticket.done() for ticket in tickets), "every ticket is resolved")

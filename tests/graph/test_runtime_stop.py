@@ -1,5 +1,7 @@
 """Every way to end a run: no ticket stays unresolved, no lane is left."""
 
+# ruff: noqa: PT012 - a run is a block, and its end is part of what is tested
+
 from __future__ import annotations
 
 import threading
@@ -91,7 +93,9 @@ def test_several_threads_may_stop_at_once() -> None:
 
 
 def test_stop_on_a_lane_is_refused() -> None:
-    with probed("pingpong", lambda node, step, slots: run.stop() if node == "dispatch" else None).run() as run:
+    with probed(
+        "pingpong", lambda node, step, slots: run.stop() if node == "dispatch" else None
+    ).run() as run:
         error = run.submit(0).exception(timeout=HANG_S)
         assert isinstance(error, StepError)
         assert "on a lane" in str(error.cause)
@@ -134,7 +138,9 @@ def test_blocked_submitters_go_on_when_there_is_room() -> None:
     with probed("sync").run(queue=1) as run:
         found: list[Any] = []
         threads = [
-            threading.Thread(target=lambda: found.extend(run.submit(i).result(timeout=HANG_S) for i in range(50)))
+            threading.Thread(
+                target=lambda: found.extend(run.submit(i).result(timeout=HANG_S) for i in range(50))
+            )
             for _ in range(6)
         ]
         for thread in threads:
@@ -207,7 +213,7 @@ def test_somebody_elses_outcome_on_a_ticket_harms_nobody() -> None:
         assert [ticket.result(timeout=HANG_S) for ticket in tickets] == ["mine", 1, 2]
 
 
-# -- stuck and dying lanes -----------------------------------------------------------------------------------------
+# -- stuck and dying lanes -----------------------------------------------------------------------------------
 
 
 def test_a_run_that_does_not_end_is_reported_with_what_each_lane_waits_for() -> None:
@@ -258,7 +264,9 @@ def test_the_wait_graph_names_steps_not_turns() -> None:
 
 @pytest.mark.parametrize("at", [0, 3, 20])
 @pytest.mark.parametrize("name", ["pingpong", "overlap", "sync"])
-def test_a_lane_that_dies_of_our_own_fault_ends_the_run(monkeypatch: pytest.MonkeyPatch, name: str, at: int) -> None:
+def test_a_lane_that_dies_of_our_own_fault_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch, name: str, at: int
+) -> None:
     probes = probed(name)
     run = probes.run(queue=5)
     device = next(op for ops in run._ops for op in ops if op.node == "dispatch")
@@ -285,7 +293,9 @@ def test_a_lane_that_dies_of_our_own_fault_ends_the_run(monkeypatch: pytest.Monk
     assert isinstance(raised.value.__cause__, ZeroDivisionError)  # not what other lanes met on their way out
     assert all(ticket.done() for ticket in tickets)
     assert isinstance(tickets[at].exception(), InternalError)
-    assert [ticket.result() for ticket in tickets[: max(at - run.capacity, 0)]] == list(range(max(at - run.capacity, 0)))
+    assert [ticket.result() for ticket in tickets[: max(at - run.capacity, 0)]] == list(
+        range(max(at - run.capacity, 0))
+    )
 
 
 def test_a_fault_in_the_lanes_loop_is_reported_from_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,7 +309,7 @@ def test_a_fault_in_the_lanes_loop_is_reported_from_the_block(monkeypatch: pytes
             run.submit(0)
 
 
-# -- starting and stopping nodes -----------------------------------------------------------------------------------
+# -- starting and stopping nodes -----------------------------------------------------------------------------
 
 
 def failing_in(probes: Probed, node: str, phase: str) -> Probed:
@@ -335,7 +345,9 @@ def test_a_node_that_fails_to_stop_keeps_no_other_from_stopping() -> None:
 
 def test_start_run_and_stop_are_on_the_lanes_thread() -> None:
     where: dict[str, set[int]] = {}
-    probes = probed("pingpong", lambda node, step, slots: where.setdefault(node, set()).add(threading.get_ident()))
+    probes = probed(
+        "pingpong", lambda node, step, slots: where.setdefault(node, set()).add(threading.get_ident())
+    )
     with probes.run() as run:
         run.submit(0).result(timeout=HANG_S)
     for name, seen in where.items():
@@ -357,8 +369,13 @@ def test_a_thread_that_cannot_be_started_leaves_none(monkeypatch: pytest.MonkeyP
     assert lanes_alive() == []
 
 
-@pytest.mark.parametrize("option", [{"queue": 0}, {"threads": 0}, {"drain_timeout": -1.0}, {"switch_interval_ms": 0.01}])
+@pytest.mark.parametrize(
+    "option", [{"queue": 0}, {"threads": 0}, {"drain_timeout": -1.0}, {"switch_interval_ms": 0.01}]
+)
 def test_impossible_options_are_refused(option: dict[str, Any]) -> None:
     """`threads=0` used to kill the lanes before they were ready, and the start waited forever."""
-    with pytest.raises(ValueError, match=r"queue|threads|drain_timeout|switch interval"), probed("pingpong").run(**option):
+    with (
+        pytest.raises(ValueError, match=r"queue|threads|drain_timeout|switch interval"),
+        probed("pingpong").run(**option),
+    ):
         pytest.fail("the block must not run")

@@ -107,7 +107,9 @@ def test_nothing_is_allocated_after_the_start() -> None:
 
 def test_consecutive_steps_take_the_slots_in_turn() -> None:
     seen: list[int] = []
-    probes = probed(parts(), lambda node, step, slots: seen.append(id(slots.handle)) if node == "work" else None)
+    probes = probed(
+        parts(), lambda node, step, slots: seen.append(id(slots.handle)) if node == "work" else None
+    )
     assert drive(probes, 9) == [None] * 9
     assert seen[:3] == seen[3:6] == seen[6:9]
 
@@ -193,7 +195,7 @@ def test_slot_counts_whose_views_repeat_too_seldom_are_not_kept() -> None:
     assert max(len(views.made) for views in run._views) <= 97
 
 
-# -- quarantine ----------------------------------------------------------------------------------------------------
+# -- quarantine ----------------------------------------------------------------------------------------------
 
 
 def unfinished(at: int) -> Any:

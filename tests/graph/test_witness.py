@@ -10,7 +10,7 @@ import yaml
 
 from graph.diagnostics import Diagnostic, Firing, TopologyError
 from graph.edits import plain
-from graph.reading import load
+from graph.reading import load, load_text
 from graph.topology import Topology
 from graph.validate import diagnose
 from graph.witness import schedule, schedules
@@ -84,6 +84,24 @@ def test_steps_take_the_routes_in_which_the_fault_shows() -> None:
 def test_a_fault_without_a_schedule_has_none() -> None:
     topology = load(CASES / "slot_never_released.fault.yaml")
     assert [schedule(topology, one) for one in diagnose(topology)] == [()]
+
+
+def test_a_node_that_outlives_its_own_next_tenure_is_shown() -> None:
+    """`dispatch` of step 1 uses the slot of step 0 and takes it again: this used to fail for want of a time."""
+    topology = load_text(
+        "types: {T: {x: 'int64[4]'}}\nbuffers: {outputs: {type: T}}\nnodes:\n"
+        "  dispatch: {kind: dispatch, acquires: [outputs], reads: [outputs@1], writes: [outputs]}\n"
+        "  release: {kind: release, releases: [outputs]}\n"
+        "edges: {dispatch -> release: {carries: [outputs]}}\n"
+        "lanes: {device: [dispatch], output: [release]}\n"
+    )
+    (found,) = with_schedules(topology)
+    assert found.code == "LF205"
+    assert [(one.node, one.step) for one in found.schedule] == [
+        ("dispatch", 0),
+        ("release", 0),
+        ("dispatch", 1),
+    ]
 
 
 @pytest.mark.parametrize("shift", ["earlier", "gone", "other lane"])

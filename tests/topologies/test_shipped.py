@@ -47,7 +47,9 @@ def test_all_share_nodes_routes_and_row_state(name: str) -> None:
 def test_sync_lets_nothing_overlap() -> None:
     source = TOPOLOGIES["sync"]
     decode = source.routes["decode"]
-    assert not any(overlapping(source, a, b, ahead) for a in decode for b in decode for ahead in (1, 2) if a != b)
+    assert not any(
+        overlapping(source, a, b, ahead) for a in decode for b in decode for ahead in (1, 2) if a != b
+    )
 
 
 @pytest.mark.parametrize("name", ["pingpong", "overlap", "deep"])
@@ -69,7 +71,9 @@ def test_latebind_binds_only_when_the_last_token_is_known() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_dispatches_are_in_order_on_one_lane(name: str) -> None:
     device = {"dispatch", "prefill", "retire"}
-    lanes = [lane for lane in TOPOLOGIES[name].lanes.values() if device & {entry.node for entry in lane.nodes}]
+    lanes = [
+        lane for lane in TOPOLOGIES[name].lanes.values() if device & {entry.node for entry in lane.nodes}
+    ]
     assert len(lanes) == 1
 
 

@@ -70,7 +70,8 @@ def test_a_click_on_a_node_shows_its_waits_in_graph_and_schedule(tmp_path):
     found = browse(
         tmp_path,
         render(view(load("latebind"), "decode")),
-        "click('[data-node=bind]'); found.bind = state(); found.told = document.getElementById('detail').innerText;",
+        "click('[data-node=bind]'); found.bind = state();"
+        "found.told = document.getElementById('detail').innerText;",
     )
     bind = found["bind"]
     assert {"bind", "bind:3"} <= set(bind["selected"])

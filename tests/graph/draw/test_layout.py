@@ -1,12 +1,15 @@
+import copy
+import random
 from itertools import combinations, pairwise
 
 import pytest
 
-from graph.draw.arrange import arrange
+from graph.draw.arrange import arrange, improve, moves
 from graph.draw.layout import Box
 from graph.draw.picture import picture
 from graph.draw.view import view
 from graph.reading import load, shipped
+from graph.topology import Edge, parse_edge
 from tests.graph.draw.views import VIEWS
 
 EVERY = pytest.mark.parametrize("name", VIEWS)
@@ -110,6 +113,27 @@ def test_no_wires_cross_in_a_shipped_topology(name):
     assert arrange(view(load(name))).crossings() == 0
 
 
+@pytest.mark.parametrize("name", VIEWS)
+def test_where_wires_cross_no_other_start_of_the_search_does_better(name):
+    found = arrange(VIEWS[name])
+    if not found.crossings():
+        return
+    for seed in range(10):
+        other = copy.copy(found)
+        other.restore(found.state())
+        shaken(other, random.Random(seed))
+        improve(other)
+        assert other.crossings() >= found.crossings(), seed
+
+
+def shaken(grid, chance):
+    """The grid after some moves by chance."""
+    for _ in range(10):
+        for _, _ in zip(range(chance.randint(1, 60)), moves(grid), strict=False):
+            pass
+        grid.drop_empty()
+
+
 def test_two_groups_that_go_opposite_ways_between_lanes_are_moved_apart():
     """`overlap` goes host, device, host in each route: side by side, the routes would cross."""
     grid = arrange(view(load("overlap")))
@@ -133,6 +157,4 @@ def test_a_cycle_of_edges_is_drawn():
 
 
 def back(text):
-    from graph.topology import Edge, parse_edge
-
     return {parse_edge(text): Edge()}

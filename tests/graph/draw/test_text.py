@@ -5,7 +5,9 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from graph.draw import dot, mermaid, svg, terminal
+from graph.cli.show import UNDRAWABLE
+from graph.diagnostics import TopologyError
+from graph.draw import dot, html, mermaid, svg, terminal
 from graph.draw.picture import picture
 from graph.draw.view import view
 from graph.reading import load, load_text
@@ -132,7 +134,28 @@ edges:
 lanes: {host: [take, drop], output: [look]}
 """
     seen = view(load_text(text))
-    assert [link.style for link in seen.links] == ["lends", "carries", "order"]
+    assert [link.does for link in seen.links] == [("lends", "value"), ("carries",), ("order",)]
     drawn = terminal.render(seen)
     assert "(a), <T>" in drawn
     assert "no name: order alone" in drawn
+
+
+def drawable(path):
+    try:
+        topology = load(path)
+    except TopologyError:
+        return None
+    faults = diagnose(topology)
+    return None if {one.code for one in faults} & set(UNDRAWABLE) else (topology, faults)
+
+
+@pytest.mark.parametrize("path", sorted(CASES.glob("*.fault.yaml")), ids=lambda path: path.stem)
+def test_every_unsound_topology_that_has_a_graph_is_drawn(path):
+    found = drawable(path)
+    if found is None:
+        return
+    seen = view(found[0], None, found[1])
+    marked = {node for node, one in seen.nodes.items() if one.codes}
+    assert marked == {one.nodes[0] for one in found[1] if one.severity == "error" and one.nodes}
+    for render in (terminal.render, mermaid.render, dot.render, drawn_svg, html.render):
+        assert all(node in render(seen) for node in seen.nodes)
