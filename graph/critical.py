@@ -45,6 +45,11 @@ def critical_cycle(graph: MarkedGraph, durations: Mapping[str, float | Fraction]
     return best
 
 
+def cycle_ratio(graph: MarkedGraph, durations: Mapping[str, float | Fraction]) -> Fraction:
+    """The period that the waits alone allow, in the unit of the durations; 0 where there is no node."""
+    return critical_cycle(graph, durations).period if graph.lag else Fraction(0)
+
+
 def longer_cycle(graph: MarkedGraph, times: Mapping[str, Fraction], period: Fraction) -> Cycle | None:
     """A cycle that takes more than `period` a token, if there is one; one without tokens if it takes time.
 

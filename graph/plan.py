@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from graph.critical import critical_cycle
+from graph.critical import cycle_ratio
 from graph.diagnostics import Firing
 from graph.limit import Limit, find_limit
 from graph.memory import BufferMemory, memory
@@ -78,7 +78,7 @@ def predict(
     members = topology.steps_routes()[name]
     working = {node: times[node] if node in members else Fraction(0) for node in topology.nodes}
     shared = resources(holders(topology, stated or {}), members, working)
-    period = max(critical_cycle(graph, working).period, *(one.duration for one in shared), Fraction(0))
+    period = max(cycle_ratio(graph, working), *(one.duration for one in shared), Fraction(0))
     limit = find_limit(topology, graph, working, shared, period)
     return Prediction(topology, graph, name, working, shared, stated or {}, period, limit)
 

@@ -270,16 +270,10 @@ class Runtime:
                     started.append(op)
             finally:
                 self._ready.wait()
-            if not any(fault.phase == "start" for fault in self._lane_faults):
-                bell, admission = self._admission.bell(lane.name), self._admission
-                lane_thread.run(
-                    self._ops[position],
-                    self._shared,
-                    bell,
-                    admission.starve,
-                    admission.unstarve,
-                    self._through,
-                )
+            bell, admission = self._admission.bell(lane.name), self._admission
+            lane_thread.run(
+                self._ops[position], self._shared, bell, admission.starve, admission.unstarve, self._through
+            )
         except (LifecycleError, threading.BrokenBarrierError):
             pass  # noted already, and raised from `__enter__`
         except BaseException as fault:

@@ -34,6 +34,9 @@ MAX_USES = 1024
 MAX_BACK = 1024
 """The largest `@n`, lag, slot count and `in_flight`: far above any use, low enough to keep every analysis small."""
 
+MAX_COST = 1e12
+"""The largest duration in `costs:`, in milliseconds: thirty years, and low enough that no sum leaves the floats."""
+
 
 class Use(NamedTuple):
     """`buffer`, `buffer.field`, either with `@n`: the slot of the step `back` steps earlier."""
@@ -220,7 +223,7 @@ class Topology(_Part):
     """Which nodes a step of each kind visits; without it, one route with every node."""
     in_flight: Count | None = None
     """Most steps between entry and exit."""
-    costs: Mapping[Name, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = {}
+    costs: Mapping[Name, Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)]] = {}
     """Estimated durations of nodes, in milliseconds."""
 
     _places: dict[tuple[str | int, ...], Location] = PrivateAttr(default_factory=dict)

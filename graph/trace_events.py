@@ -80,9 +80,9 @@ class Timeline:
         return self._slice(WAIT, name, self._lanes[stall.lane], stall.start, stall.end, args)
 
     def _firings(self, waits: Sequence[Stall]) -> Iterator[Event]:
-        longest: dict[tuple[str, int], Stall] = {}
-        for stall in sorted(waits, key=lambda stall: stall.end - stall.start):
-            longest[stall.node, stall.turn] = stall
+        last: dict[tuple[str, int], Stall] = {}
+        for stall in sorted(waits, key=lambda stall: (stall.cause.reason != "overhead", stall.end)):
+            last[stall.node, stall.turn] = stall
         uses = {name: self._slots_used(name) for name in self.trace.topology.nodes}
         for span in self.trace.spans:
             args = self._args(span)
@@ -90,8 +90,8 @@ class Timeline:
                 args["slots"] = [
                     f"{use.buffer}[{(span.turn - use.back) % slots}]" for use, slots in used.items()
                 ]
-            if span.start > span.ready and (span.node, span.turn) in longest:
-                args["waited_for"] = str(longest[span.node, span.turn].cause)
+            if span.start > span.ready and (span.node, span.turn) in last:
+                args["waited_for"] = str(last[span.node, span.turn].cause)
             yield self._slice(WORK, span.node, self._lanes[span.lane], span.start, span.end, args)
 
     def _args(self, span: Span) -> Event:

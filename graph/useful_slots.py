@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from graph.critical import Cycle, critical_cycle, longer_cycle
+from graph.critical import Cycle, cycle_ratio, longer_cycle
 from graph.order import Arc, MarkedGraph
 from graph.topology import Topology
 
@@ -53,7 +53,7 @@ def without_slots(graph: MarkedGraph) -> MarkedGraph:
 
 def best_period(graph: MarkedGraph, durations: Mapping[str, Fraction]) -> Fraction:
     """The period that no number of slots improves: that of lanes, edges and `in_flight` alone."""
-    return critical_cycle(without_slots(graph), durations).period
+    return cycle_ratio(without_slots(graph), durations)
 
 
 def useful_slots(

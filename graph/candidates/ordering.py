@@ -8,6 +8,7 @@ from graph.candidates.changes import (
     USES,
     Change,
     edge,
+    entries_of,
     handed_otherwise,
     in_flight,
     lag_of,
@@ -28,8 +29,8 @@ def ordered(topology: Topology, first: str, second: str, steps: int) -> Iterator
     """Ways to have `first` on step k through before `second` on step k + steps starts."""
     if steps >= 0 and (made := edge(topology, EdgeKey(first, steps, second))):
         yield made
-    if first == second:
-        return
+    if first == second or not (entries_of(topology, first) and entries_of(topology, second)):
+        return  # LF208 is decided even where a node is on no lane
     yield from _rearranged(topology, first, second, steps)
     yield from _later(topology, first, second, steps)
 

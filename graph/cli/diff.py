@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from graph.cli.command import UsageError
 from graph.cli.plan import add_holds, parse_holds, recorded_costs
-from graph.cli.single import known_route, sound
+from graph.cli.single import known_route, sound, tell
 from graph.cli.sources import Sources
 from graph.cli.targets import expand, split_words
 from graph.cli.terminal import out
@@ -65,7 +65,10 @@ class Diff:
         if first is None or second is None:
             return 1
         found = _compared(first, second, args)
-        out(json.dumps(as_dict(found), indent=2) if args.json else render(found))
+        if args.json:
+            out(json.dumps(as_dict(found), indent=2))
+        else:
+            tell(render(found))
         return int(bool(args.exit_code and found.changes))
 
 

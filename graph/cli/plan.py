@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from shutil import get_terminal_size
 
 from graph.cli.command import UsageError
-from graph.cli.single import known_name, known_route, single, sound
+from graph.cli.single import known_name, known_route, single, sound, tell
 from graph.cli.sources import Sources
 from graph.cli.targets import split_words
 from graph.cli.terminal import out
@@ -77,7 +78,7 @@ class Plan:
         if args.json:
             out(json.dumps(shown.as_dict(planned, durations, firings), indent=2))
         else:
-            out(shown.render(planned, durations, firings, get_terminal_size((100, 24)).columns))
+            tell(shown.render(planned, durations, firings, get_terminal_size((100, 24)).columns))
         return 0
 
 
@@ -132,6 +133,8 @@ def recorded_costs(file: str, topology: Topology, route: str) -> Mapping[str, fl
         found = durations(file, route)
     except TraceError as error:
         raise UsageError(str(error)) from error
+    if not all(0 <= cost < math.inf for cost in found.values()):
+        raise UsageError(f"{file}: a duration in it is no number of milliseconds: record the run again")
     if not found.keys() & topology.nodes.keys():
         raise UsageError(f"{file}: no node of `{topology.topology}` fired on a step of route `{route}`")
     return found

@@ -11,7 +11,7 @@ from graph.cli.checking import Check
 from graph.cli.command import UsageError
 from graph.cli.sources import STDIN_FILE, Sources
 from graph.cli.targets import STDIN, expand, shown
-from graph.cli.terminal import coloured, err
+from graph.cli.terminal import coloured, err, out
 from graph.diagnostics import Diagnostic, TopologyError
 from graph.render import text
 from graph.render.outcome import Outcome
@@ -41,6 +41,11 @@ def sound(sources: Sources, target: str, overrides: Sequence[str]) -> Topology |
 
 def _shown(diagnostic: Diagnostic) -> Diagnostic:
     return replace(diagnostic, location=diagnostic.location._replace(file=shown(diagnostic.location.file)))
+
+
+def tell(report: str) -> None:
+    """Print a report; what could drive the terminal is shown escaped, as names come from files."""
+    out("\n".join(map(text.printable, report.split("\n"))))
 
 
 def named(target: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.cli.command import UsageError
+from graph.cli.single import tell
 from graph.cli.sources import Sources
 from graph.cli.terminal import out
 from graph.diagnostics import TopologyError
@@ -46,7 +47,7 @@ class Sweep:
             head = {"topology": topology.topology, "route": self.route}
             out(json.dumps({**head, "sweep": as_dicts(rows)}, indent=2))
         else:
-            out(render(topology.topology, self.route, rows))
+            tell(render(topology.topology, self.route, rows))
         return int(all(row.codes for row in rows))
 
     def _row(self, choice: Choice) -> Row:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 OVERLAP = 10
 """An overlap is as bad as so many crossings."""
@@ -35,46 +36,49 @@ class Turn:
 
 def slots(turns: Sequence[Turn], apart: float) -> list[int]:
     """The slot of each turn; two that come closer than `apart` to each other get different ones."""
-    order = _ordered(turns)
+    costs = [[_cost(first, second) for second in turns] for first in turns]
+    order = _ordered(costs)
     found = [0] * len(turns)
     for place, index in enumerate(order):
         found[index] = max(
             (
                 found[before] + 1
                 for before in order[:place]
-                if _touch(turns[before], turns[index], apart) or _cost(turns[index], turns[before])
+                if costs[index][before] or _touch(turns[before], turns[index], apart)
             ),
             default=0,
         )
     return found
 
 
-def _ordered(turns: Sequence[Turn]) -> list[int]:
+def _ordered(costs: Sequence[Sequence[int]]) -> list[int]:
     """The turns from near to far: put in one by one where they cost least, then moved while that helps."""
     order: list[int] = []
-    for index in range(len(turns)):
-        order = _best_insertion(turns, order, index)
-    for _ in range(len(turns)):
+    for index in range(len(costs)):
+        order = _inserted(costs, order, index)
+    best = _total(costs, order)
+    while True:
         moved = order
-        for index in range(len(turns)):
-            moved = _best_insertion(turns, [one for one in moved if one != index], index)
-        if _total(turns, moved) >= _total(turns, order):
-            break
-        order = moved
-    return order
+        for index in range(len(costs)):
+            moved = _inserted(costs, [one for one in moved if one != index], index)
+        if (total := _total(costs, moved)) >= best:
+            return order
+        order, best = moved, total
 
 
-def _best_insertion(turns: Sequence[Turn], order: list[int], index: int) -> list[int]:
-    tries = [[*order[:place], index, *order[place:]] for place in range(len(order) + 1)]
-    return min(tries, key=lambda one: _total(turns, one))
+def _inserted(costs: Sequence[Sequence[int]], order: list[int], index: int) -> list[int]:
+    """The order with one more turn, at the first of the places where it costs least."""
+    cost = best = sum(costs[index][other] for other in order)
+    found = 0
+    for place, other in enumerate(order, 1):
+        cost += costs[other][index] - costs[index][other]
+        if cost < best:
+            found, best = place, cost
+    return [*order[:found], index, *order[found:]]
 
 
-def _total(turns: Sequence[Turn], order: Sequence[int]) -> int:
-    return sum(
-        _cost(turns[first], turns[second])
-        for place, first in enumerate(order)
-        for second in order[place + 1 :]
-    )
+def _total(costs: Sequence[Sequence[int]], order: Sequence[int]) -> int:
+    return sum(costs[first][second] for first, second in combinations(order, 2))
 
 
 def _cost(first: Turn, second: Turn) -> int:

@@ -79,13 +79,21 @@ class Grid:
 
     def crossings(self) -> int:
         """How often wires cross."""
+        return sum(map(crossings, self._gaps()))
+
+    def pairs(self) -> int:
+        """How many pairs of wires meet in a gap, which is what it takes to count the crossings."""
+        return sum(len(pieces) * (len(pieces) - 1) // 2 for pieces in self._gaps())
+
+    def _gaps(self) -> list[list[Piece]]:
+        """For each gap what the wires do there."""
         height = {track: place for place, track in enumerate(self.tracks)}
         gaps: dict[int, list[Piece]] = {}
         for index, wire in enumerate(self.wires):
             levels = (height[self.on[item]] for item in (wire.producer, index, wire.consumer))
             for gap, piece in wire.pieces(*levels):
                 gaps.setdefault(gap, []).append(piece)
-        return sum(crossings(pieces) for pieces in gaps.values())
+        return list(gaps.values())
 
     def cost(self) -> float:
         """What the search makes small."""

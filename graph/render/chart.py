@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from graph.diagnostics import Clash, Diagnostic, Firing
@@ -16,8 +17,9 @@ def chart(schedule: Sequence[Firing], notes: Sequence[str] = (), width: int = 10
 
     Where the whole does not fit, the first part is left out: what a schedule shows stands at its end.
     """
+    told = [line for note in notes for line in textwrap.wrap(note, width, subsequent_indent="  ")]
     if not schedule:
-        return list(notes)
+        return told
     lanes = list(dict.fromkeys(firing.lane for firing in schedule))
     margin = max(len(lane) for lane in lanes) + 1
     columns = _columns(schedule, width - margin)
@@ -31,7 +33,7 @@ def chart(schedule: Sequence[Firing], notes: Sequence[str] = (), width: int = 10
         if begin:
             row = row[: margin - 1] + CUT + row[margin:]
         rows.append(row[:width].rstrip())
-    return [*rows, *notes]
+    return [*rows, *told]
 
 
 def slot_notes(topology: Topology, diagnostic: Diagnostic) -> list[str]:

@@ -13,7 +13,7 @@ TICK = 10
 def timeline(lanes: Iterable[str], firings: Sequence[Firing], width: int = 100) -> list[str]:
     """The time axis in milliseconds, then the lanes, in rows of at most `width` columns.
 
-    A firing has at least one column; where its name does not fit it is cut to a prefix of its own.
+    A firing has at least one column; where its name does not fit it is cut to a prefix of its own, or less.
     What takes no time is not drawn. Empty where nothing takes time.
     """
     shown = [one for one in firings if one.end > one.start]

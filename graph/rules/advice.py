@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 
-from graph.critical import critical_cycle
+from graph.critical import cycle_ratio
 from graph.diagnostics import Diagnostic
 from graph.durations import durations_of
 from graph.order import MarkedGraph
@@ -28,7 +28,7 @@ def _more_slots(topology: Topology, graph: MarkedGraph, sound: Sound) -> Iterato
     known = durations_of(topology).times
     for route, members in topology.steps_routes().items():
         times = {node: known[node] if node in members else Fraction(0) for node in topology.nodes}
-        period, allowed = critical_cycle(graph, times).period, best_period(graph, times)
+        period, allowed = cycle_ratio(graph, times), best_period(graph, times)
         if period > allowed:
             floor = {name: buffer.slots for name, buffer in topology.buffers.items()}
             enough = useful_slots(topology, graph, times, allowed, floor).counts

@@ -31,7 +31,7 @@ PIPELINE = topology(
 
 
 def span(node: str, step: int, start: float, end: float, **other: Any) -> Span:
-    """A firing; the lane came to it (`ready`) as it started, and the step was submitted at 0, if nothing else is said."""
+    """A firing; unless told, the lane came to it (`ready`) as it started, and the step was submitted at 0."""
     lanes = {entry.node: lane for lane, program in PIPELINE.lanes.items() for entry in program.nodes}
     fields = {"route": "decode", "turn": step, "submitted": 0.0, "ready": start, "device": None, **other}
     return Span(

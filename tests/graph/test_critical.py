@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import networkx as nx
 
-from graph.order import Arc, MarkedGraph
 from graph.critical import critical_cycle
+from graph.order import Arc, MarkedGraph
 
 
 def random_graph(source: random.Random) -> tuple[MarkedGraph, dict[str, float]]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 from graph import Topology, compile, load
 from graph.order import marked_graph
@@ -50,7 +51,7 @@ def test_what_follows_from_another_is_marked_and_comes_last() -> None:
 def test_where_anything_differs_something_is_not_implied() -> None:
     drawn = [one for one in sound(31, 120) if len(one.nodes) == 4]
     differing = 0
-    for first, second in zip(drawn, drawn[1:], strict=False):
+    for first, second in pairwise(drawn):
         found = compared(first, second)
         assert not found or not found[0].implied
         differing += bool(found)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from graph import Runtime
-from tests.fakes import HANG_S, lanes_alive, probed, until
+from tests.fakes import HANG_S, Gate, lanes_alive, probed, until
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -68,15 +68,31 @@ def test_an_interrupt_anywhere_in_submit_leaves_the_step_wholly_in_or_wholly_out
     line, interrupted = 0, True
     while interrupted:
         line += 1
-        with probed(name).run() as run:
+        gate, prepared = Gate(), list[tuple[int, str]]()
+
+        def behave(
+            node: str, step: Any, slots: Any, gate: Gate = gate, prepared: list[Any] = prepared
+        ) -> None:
+            if node == "prepare":
+                prepared.append((step.index, step.command))
+            if node == "dispatch" and step.index == 0:
+                gate.pass_through()
+
+        with probed(name, behave).run() as run:
             before = run.submit("before")
+            gate.wait()
+            until(lambda run=run: "waits for a command" in run.wait_graph(), "the host lane sleeps")
             interrupted = interrupting(lambda run=run: run.submit("interrupted"), line)
+            gate.open()
             assert before.result(timeout=HANG_S) == 0
-            after = run.submit("after")
-            assert after.result(timeout=HANG_S) in (1, 2)
             for _ in range(2 * run.capacity):
-                after = run.submit("no room is lost")
+                after = run.submit("after")
             after.result(timeout=HANG_S)
+        commands = [command for _, command in prepared]
+        assert [index for index, _ in prepared] == list(range(len(prepared)))
+        assert len(prepared) == run._shared.last_turn - run.program.max_lag - run.bubbles
+        assert commands.count("interrupted") <= 1
+        assert commands.count("after") == 2 * run.capacity
     assert line > 10
 
 

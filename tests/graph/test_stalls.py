@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 
@@ -128,7 +129,7 @@ def test_of_random_runs_all_idle_time_is_told_and_no_two_stalls_of_a_lane_overla
             by_lane[one.lane].append((one.start, one.end))
         for lane, times in by_lane.items():
             times.sort()
-            assert all(a[1] <= b[0] for a, b in zip(times, times[1:], strict=False)), (number, lane)
+            assert all(a[1] <= b[0] for a, b in pairwise(times)), (number, lane)
         for lane in {one.lane for one in run.spans()}:
             idle, explained = idle_and_told(run.spans(), told, lane)
             assert idle == explained, (number, lane)

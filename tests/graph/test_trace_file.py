@@ -9,12 +9,13 @@ import statistics
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graph import Runtime, Topology, compile, load
+from graph import Runtime, compile, load
 from graph.content import content
 from graph.report import report
 from graph.trace import Clock, Process, Trace
@@ -39,10 +40,9 @@ def recorded(name: str, count: int = 20, routes: tuple[str, ...] = ROUTES) -> Tr
 
 def same(first: Trace, second: Trace) -> bool:
     """Whether two traces are equal; topologies by what they say."""
-    return (
-        replace(first, topology=PIPELINE) == replace(second, topology=PIPELINE)
-        and content(first.topology) == content(second.topology)
-    )
+    return replace(first, topology=PIPELINE) == replace(second, topology=PIPELINE) and content(
+        first.topology
+    ) == content(second.topology)
 
 
 @pytest.fixture
@@ -63,7 +63,9 @@ def test_the_format_holds_and_nothing_is_lost(name: str, tmp_path: Path, nothing
     assert same(back, run)
 
 
-def test_every_lane_is_a_track_filled_with_work_and_waits(written: Callable[..., File], nothing_left: None) -> None:
+def test_every_lane_is_a_track_filled_with_work_and_waits(
+    written: Callable[..., File], nothing_left: None
+) -> None:
     run = recorded("pingpong")
     file = written(run)
     for lane in run.topology.lanes:
@@ -74,7 +76,7 @@ def test_every_lane_is_a_track_filled_with_work_and_waits(written: Callable[...,
             (one.node, one.step, one.route) for one in own
         ]
         inside = slices[slices.index(work[0]) : slices.index(work[-1]) + 1]
-        for before, after in zip(inside, inside[1:], strict=False):
+        for before, after in pairwise(inside):
             assert after.start == pytest.approx(before.end, abs=0.0015)
 
 
@@ -91,14 +93,14 @@ def test_waiting_is_apart_from_work_and_says_for_what(written: Callable[..., Fil
 
 
 def test_every_slot_is_a_track_of_what_was_acquired_and_released(written: Callable[..., File]) -> None:
-    times = {k: [(node, 10 * k + at, 10 * k + at + 2) for at, node in enumerate(DECODE, 1)] for k in range(3)}
+    times = {k: [(node, 10 * k + at, 10 * k + at + 1) for at, node in enumerate(DECODE, 1)] for k in range(3)}
     file = written(trace(steps(times)))
     first, second = file.on("inputs[0]"), file.on("inputs[1]")
     assert [(one.name, one.start, one.end) for one in first] == [
-        ("step 0 (decode)", 0, 5000),
-        ("step 2 (decode)", 20000, 25000),
+        ("step 0 (decode)", 0, 4000),
+        ("step 2 (decode)", 20000, 24000),
     ]
-    assert [(one.name, one.start, one.end) for one in second] == [("step 1 (decode)", 10000, 15000)]
+    assert [(one.name, one.start, one.end) for one in second] == [("step 1 (decode)", 10000, 14000)]
 
 
 DECODE = ("prepare", "dispatch", "reclaim", "release")
@@ -159,12 +161,11 @@ def test_random_runs_keep_the_format_and_come_back(tmp_path: Path, nothing_left:
         with made.run() as run:
             for step in range(8):
                 run.submit(step, route=routes[step % len(routes)])
-        write(tmp_path / "trace.json", run.trace())
+        made_trace = run.trace()
+        write(tmp_path / "trace.json", made_trace)
         open_file(tmp_path / "trace.json")
         (back,) = read(tmp_path / "trace.json")
-        assert same(replace(back, clock=run.trace().clock), replace(run.trace(), clock=run.trace().clock)) or same(
-            replace(back, clock=Clock(0, 0, None)), replace(run.trace(), clock=Clock(0, 0, None))
-        ), number
+        assert same(back, made_trace), number
 
 
 def test_gaps_taken_from_the_file_are_those_of_the_report(tmp_path: Path, nothing_left: None) -> None:
@@ -185,7 +186,9 @@ def test_gaps_taken_from_the_file_are_those_of_the_report(tmp_path: Path, nothin
 
 def test_a_trace_is_self_contained(tmp_path: Path) -> None:
     topology = load("pingpong", ["buffers.inputs.slots=3"])
-    made = trace([], topology, rank=2, fallback="no device_state", dims={"batch": 4}, versions={"python": "3"})
+    made = trace(
+        [], topology, rank=2, fallback="no device_state", dims={"batch": 4}, versions={"python": "3"}
+    )
     write(tmp_path / "trace.json", made)
     (back,) = read(tmp_path / "trace.json")
     assert back.topology.buffers["inputs"].slots == 3
@@ -229,7 +232,7 @@ def test_durations_are_medians_by_node_and_leave_failures_out(tmp_path: Path) ->
     assert durations(tmp_path / "trace.json", "prefill") == {"other": 7.0}
 
 
-# -- several ranks -----------------------------------------------------------------------------------------------------
+# -- several ranks
 
 
 def rank(number: int, start: float, **other: Any) -> Trace:
@@ -277,7 +280,7 @@ def test_two_traces_of_one_rank_are_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-# -- files that are no traces ------------------------------------------------------------------------------------------
+# -- files that are no traces
 
 
 @pytest.mark.parametrize(
@@ -288,7 +291,10 @@ def test_two_traces_of_one_rank_are_refused(tmp_path: Path) -> None:
         ("\xff", "not JSON"),
         ("[]", "not a trace of laneflow"),
         ('{"traceEvents": []}', "not a trace of laneflow"),
-        ('{"metadata": {"laneflow": {"format": 99, "processes": []}}, "traceEvents": []}', "its format is 99"),
+        (
+            '{"metadata": {"laneflow": {"format": 99, "processes": []}}, "traceEvents": []}',
+            "its format is 99",
+        ),
         ('{"metadata": {"laneflow": {"format": 1, "processes": [{}]}}, "traceEvents": []}', "damaged"),
         ('{"metadata": {"laneflow": {"format": 1, "processes": [3]}}, "traceEvents": []}', "damaged"),
         ('{"metadata": {"laneflow": {"format": 1, "processes": 3}}, "traceEvents": []}', "damaged"),
@@ -348,10 +354,12 @@ def test_where_no_file_can_be_written_is_told_before_and_after(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-# -- Perfetto ----------------------------------------------------------------------------------------------------------
+# -- Perfetto
 
 
-@pytest.mark.skipif("TRACE_PROCESSOR" not in os.environ, reason="TRACE_PROCESSOR names no trace_processor_shell")
+@pytest.mark.skipif(
+    "TRACE_PROCESSOR" not in os.environ, reason="TRACE_PROCESSOR names no trace_processor_shell"
+)
 def test_perfetto_loads_every_slice_and_arrow_without_a_complaint(tmp_path: Path, nothing_left: None) -> None:
     run = recorded("deep")
     path = tmp_path / "trace.json"
@@ -361,8 +369,9 @@ def test_perfetto_loads_every_slice_and_arrow_without_a_complaint(tmp_path: Path
     assert query(path, complaints) == []
     assert query(path, "select count(*) from slice") == [[str(len(file.slices))]]
     assert query(path, "select count(*) from flow") == [[str(len(file.arrows))]]
-    names = "select t.name, s.name, s.ts, s.dur from slice s join thread_track k on s.track_id = k.id join thread t using (utid)"
-    work = {(lane, name, int(dur)) for lane, name, _, dur in query(path, names)}
+    tracks = "slice s join thread_track k on s.track_id = k.id join thread t using (utid)"
+    rows = query(path, f"select t.name, s.name, s.dur from {tracks}")
+    work = {(lane, name, int(took)) for lane, name, took in rows}
     assert {(f"lane {one.lane}", one.node, one.end - one.start) for one in run.spans} <= work
     ends = "select o.name, i.name from flow f join slice o on f.slice_out = o.id join slice i on f.slice_in = i.id"
     edges = {(key.producer, key.consumer) for key in run.topology.edges}
@@ -376,8 +385,3 @@ def query(trace_file: Path, sql: str) -> list[list[str]]:
     command = [os.environ["TRACE_PROCESSOR"], "-q", str(asked), str(trace_file)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return list(csv.reader(done.stdout.splitlines()))[1:]
-
-
-def test_a_topology_that_was_read_is_a_topology(tmp_path: Path) -> None:
-    write(tmp_path / "trace.json", trace([]))
-    assert isinstance(read(tmp_path / "trace.json")[0].topology, Topology)

@@ -87,7 +87,7 @@ def test_a_fault_without_a_schedule_has_none() -> None:
 
 
 def test_a_node_that_outlives_its_own_next_tenure_is_shown() -> None:
-    """`dispatch` of step 1 uses the slot of step 0 and takes it again: this used to fail for want of a time."""
+    """`dispatch` of step 1 uses the slot of step 0 and takes it again: there used to be no end to it."""
     topology = load_text(
         "types: {T: {x: 'int64[4]'}}\nbuffers: {outputs: {type: T}}\nnodes:\n"
         "  dispatch: {kind: dispatch, acquires: [outputs], reads: [outputs@1], writes: [outputs]}\n"

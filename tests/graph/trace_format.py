@@ -18,7 +18,14 @@ def _event(ph: str, required: list[str], **properties: Any) -> dict[str, Any]:
     return {
         "type": "object",
         "required": ["ph", "name", "pid", "tid", *required],
-        "properties": {"ph": {"const": ph}, "name": TEXT, "cat": TEXT, "args": {"type": "object"}, **WHERE, **properties},
+        "properties": {
+            "ph": {"const": ph},
+            "name": TEXT,
+            "cat": TEXT,
+            "args": {"type": "object"},
+            **WHERE,
+            **properties,
+        },
         "additionalProperties": False,
     }
 
@@ -69,7 +76,9 @@ class File:
     def on(self, name: str, pid: int | None = None) -> list[Slice]:
         """The slices of the track of that name, in order."""
         tracks = [track for track, its in self.tracks.items() if its == name and pid in (None, track[0])]
-        return sorted((one for one in self.slices if one.track in tracks), key=lambda one: (one.start, one.end))
+        return sorted(
+            (one for one in self.slices if one.track in tracks), key=lambda one: (one.start, one.end)
+        )
 
     def at(self, event: dict[str, Any]) -> Slice:
         """The slice that encloses the end of an arrow: of those on its track the one that starts last."""
@@ -89,7 +98,9 @@ def open_file(path: Path) -> File:
     events = document["traceEvents"]
     names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     tracks = {
-        (event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"
+        (event["pid"], event["tid"]): event["args"]["name"]
+        for event in events
+        if event["name"] == "thread_name"
     }
     slices = [
         Slice((e["pid"], e["tid"]), e["name"], e["cat"], e["ts"], e["ts"] + e["dur"], e.get("args", {}))
@@ -111,7 +122,9 @@ def _check_nesting(slices: list[Slice]) -> None:
         for one in sorted(own, key=lambda one: (round(one.start, 3), -round(one.end, 3))):
             while open_ends and open_ends[-1] <= round(one.start, 3):
                 open_ends.pop()
-            assert not open_ends or round(one.end, 3) <= open_ends[-1], f"{one} crosses the end of another slice"
+            assert not open_ends or round(one.end, 3) <= open_ends[-1], (
+                f"{one} crosses the end of another slice"
+            )
             open_ends.append(round(one.end, 3))
 
 

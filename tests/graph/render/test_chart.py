@@ -25,8 +25,8 @@ def test_a_slot_that_goes_back_too_soon() -> None:
         "host   prepare0 prepare1               prepare2",
         "device          dispatch0 free_inputs0 dispatch1",
         "output                    reclaim0---------------",
-        "inputs slot 0: acquired by prepare(0) at t=0, read by reclaim(0) from t=2 to t=5, "
-        "released by free_inputs(0) at t=3, acquired by prepare(2) at t=3",
+        "inputs slot 0: acquired by prepare(0) at t=0, read by reclaim(0) from t=2 to t=5, released by",
+        "  free_inputs(0) at t=3, acquired by prepare(2) at t=3",
     ]
 
 

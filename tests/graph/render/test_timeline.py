@@ -16,14 +16,14 @@ def test_a_firing_is_as_wide_as_it_is_long_and_starts_where_it_starts() -> None:
     ]
 
 
-def test_a_name_without_room_is_cut_to_a_prefix_of_its_own() -> None:
+def test_a_name_without_room_is_cut_to_a_prefix_of_its_own_or_less() -> None:
     firings = [
         Firing("reclaim", 0, "host", 0, 2),
         Firing("release", 0, "host", 2, 8),
         Firing("release", 1, "host", 9, 9.1),
         Firing("dispatch", 0, "device", 0, 38),
     ]
-    assert rows(firings)[1] == "host    rerel0-  r"
+    assert rows(firings)[1] == "host    rerel0-- r"
 
 
 def test_a_firing_shorter_than_a_column_is_still_there() -> None:
