@@ -39,7 +39,7 @@ class MarkedGraph:
     arcs: tuple[Arc, ...]
     lag: Mapping[str, int]
     lane: Mapping[str, str]
-    _distances: dict[str, Mapping[str, int]] = field(default_factory=dict, repr=False, compare=False)
+    _distances: dict[str, Mapping[str, float]] = field(default_factory=dict, repr=False, compare=False)
     _graph: list[nx.DiGraph[str]] = field(default_factory=list, repr=False, compare=False)
 
     def distance(self, source: str, target: str) -> float:

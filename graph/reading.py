@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from graph import yaml_tree
 from graph.diagnostics import Diagnostic, Location, TopologyError
@@ -416,6 +416,6 @@ def _fields_beside(path: tuple[int | str, ...]) -> list[str]:
     """The keys that the model around `path` knows."""
     from graph.topology import Buffer, Edge, Lane, Node
 
-    models = {"buffers": Buffer, "nodes": Node, "edges": Edge, "lanes": Lane}
-    model = models.get(str(path[0]), Topology) if len(path) > 1 else Topology
+    models: dict[str, type[BaseModel]] = {"buffers": Buffer, "nodes": Node, "edges": Edge, "lanes": Lane}
+    model: type[BaseModel] = models.get(str(path[0]), Topology) if len(path) > 1 else Topology
     return list(model.model_fields)

@@ -25,18 +25,20 @@ def arrange(view: View) -> Grid:
     Where wires cross still, groups of nodes that no edge joins to the rest are moved along.
     """
     rank = ranks(view)
-    best = _arranged(view, rank)
+    best, left = _arranged(view, rank, MOST_WORK)
     for group in components(view):
         room = max(rank.values()) - max(rank[node] for node in group)
         for shift in range(1, room + 1):
-            if not best.crossings():
+            if left <= 0 or not best.crossings():
                 return best
             moved = {node: place + shift * (node in group) for node, place in rank.items()}
-            best = min(best, _arranged(view, moved), key=Grid.cost)
+            other, left = _arranged(view, moved, left)
+            best = min(best, other, key=Grid.cost)
     return best
 
 
-def _arranged(view: View, rank: Mapping[str, int]) -> Grid:
+def _arranged(view: View, rank: Mapping[str, int], budget: int) -> tuple[Grid, int]:
+    """A grid with given ranks, and what is left of the budget."""
     column = {name: 2 * place for name, place in rank.items()}
     wires = [
         Wire(link.key.producer, link.key.consumer, column[link.key.producer], column[link.key.consumer])
@@ -46,8 +48,7 @@ def _arranged(view: View, rank: Mapping[str, int]) -> Grid:
     _place_nodes(grid)
     _place_wires(grid)
     grid.drop_empty()
-    improve(grid)
-    return grid
+    return grid, improve(grid, budget)
 
 
 def _place_nodes(grid: Grid) -> None:
@@ -79,24 +80,25 @@ def _place_wires(grid: Grid) -> None:
         grid.on[index] = track
 
 
-def improve(grid: Grid) -> None:
-    """Move single items and whole tracks, as long as that lowers the cost."""
-    budget = MOST_WORK // (grid.pairs() + EACH_ITEM * len(grid.on) + 1)
+def improve(grid: Grid, budget: int) -> int:
+    """Move single items and whole tracks, as long as that lowers the cost; what is left of the budget."""
+    each = grid.pairs() + EACH_ITEM * len(grid.on) + 1
     best, better = grid.cost(), True
     while better:
         better = False
         before = grid.state()
         for _ in moves(grid):
-            budget -= 1
+            budget -= each
             if budget < 0:
                 grid.restore(before)
-                return
+                return 0
             grid.drop_empty()
             cost = grid.cost()
             if cost < best:
                 best, better, before = cost, True, grid.state()
             else:
                 grid.restore(before)
+    return budget
 
 
 def moves(grid: Grid) -> Iterator[None]:

@@ -34,7 +34,9 @@ def test_what_was_not_measured_fails_whatever_is_asked_of_it() -> None:
 
 
 def test_an_unknown_figure_is_an_error_with_the_nearest() -> None:
-    with pytest.raises(AssertionFormError, match=r"no figure `gap\.medan_ms`; did you mean `gap\.median_ms`\?"):
+    with pytest.raises(
+        AssertionFormError, match=r"no figure `gap\.medan_ms`; did you mean `gap\.median_ms`\?"
+    ):
         parse("gap.medan_ms < 1").failure(FIGURES)
 
 

@@ -69,8 +69,12 @@ def test_the_true_gap_counts_from_where_the_device_was_done() -> None:
 
 def test_overlap_is_counted_with_the_smallest_margin() -> None:
     found = made(pipelined())
-    assert found.prepare_overlap == Share(3, 3, 3.0)  # from the end of dispatch(k), 9, back to that of prepare(k+1), 6
-    assert found.reclaim_overlap == Share(3, 3, 0.5)  # reclaim(k) starts half a millisecond into dispatch(k+1)
+    assert found.prepare_overlap == Share(
+        3, 3, 3.0
+    )  # from the end of dispatch(k), 9, back to that of prepare(k+1), 6
+    assert found.reclaim_overlap == Share(
+        3, 3, 0.5
+    )  # reclaim(k) starts half a millisecond into dispatch(k+1)
 
 
 def test_without_overlap_the_margin_says_what_is_missing() -> None:
@@ -100,7 +104,9 @@ def test_only_steps_of_the_route_are_counted_and_only_neighbours() -> None:
 
 
 def test_a_route_with_several_dispatches_is_spanned_from_the_first_to_the_last() -> None:
-    spans = steps({k: [("dispatch", 10 * k, 10 * k + 3), ("other", 10 * k + 4, 10 * k + 6)] for k in range(3)})
+    spans = steps(
+        {k: [("dispatch", 10 * k, 10 * k + 3), ("other", 10 * k + 4, 10 * k + 6)] for k in range(3)}
+    )
     found = report(trace(spans))
     assert found.span is not None
     assert found.gap_py is not None
@@ -266,5 +272,14 @@ def test_before_and_after_a_change_stand_side_by_side() -> None:
     assert rows["dispatch span, ms"] == ["9.000", "9.000", "+0.0%"]
     assert rows["gap_py, ms"] == ["3.000", "1.000", "-66.7%"]
     assert rows["span plus gap, ms"] == ["12.000", "10.000", "-16.7%"]
-    assert rows["prepare(k+1) over before dispatch(k) ends"] == ["0", "of", "3", "(0%)", "3", "of", "3", "(100%)"]
+    assert rows["prepare(k+1) over before dispatch(k) ends"] == [
+        "0",
+        "of",
+        "3",
+        "(0%)",
+        "3",
+        "of",
+        "3",
+        "(100%)",
+    ]
     assert rows["reclaim(k) inside dispatch(k+1)"] == ["0", "of", "3", "(0%)", "3", "of", "3", "(100%)"]

@@ -125,12 +125,12 @@ def test_of_random_runs_all_idle_time_is_told_and_no_two_stalls_of_a_lane_overla
         by_lane: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for one in told:
             by_lane[one.lane].append((one.start, one.end))
-        for one in run.spans():
-            by_lane[one.lane].append((one.start, one.end))
+        for fired in run.spans():
+            by_lane[fired.lane].append((fired.start, fired.end))
         for lane, times in by_lane.items():
             times.sort()
             assert all(a[1] <= b[0] for a, b in pairwise(times)), (number, lane)
-        for lane in {one.lane for one in run.spans()}:
+        for lane in {fired.lane for fired in run.spans()}:
             idle, explained = idle_and_told(run.spans(), told, lane)
             assert idle == explained, (number, lane)
 

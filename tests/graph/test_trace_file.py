@@ -197,6 +197,16 @@ def test_a_trace_is_self_contained(tmp_path: Path) -> None:
     compile(back.topology)
 
 
+def test_a_run_on_the_fallback_tells_which_topology_ran_and_why(tmp_path: Path, nothing_left: None) -> None:
+    with probed("pingpong", capabilities=frozenset()).run() as run:
+        run.submit(0)
+    write(tmp_path / "trace.json", run.trace())
+    (back,) = read(tmp_path / "trace.json")
+    assert back.topology.topology == "sync"
+    assert "device_state" in str(back.fallback)
+    assert {one.lane for one in back.spans} == {"main"}
+
+
 def test_a_full_buffer_keeps_the_newest_and_tells_how_many_are_lost(
     monkeypatch: pytest.MonkeyPatch, nothing_left: None
 ) -> None:

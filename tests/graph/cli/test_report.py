@@ -49,7 +49,9 @@ def test_json_has_the_figures_by_the_names_that_assertions_use(laneflow, recorde
     assert data["figures"]["gap_true.median_ms"] is None
     assert (data["topology"], data["route"], data["ranks"], data["fallback"]) == ("test", "decode", [0], None)
     assert len(data["waiting"]) == len(report(made).waiting) > 0
-    assert {"lane", "node", "reason", "for_node", "total_ms", "longest_ms", "count"} <= data["waiting"][0].keys()
+    assert {"lane", "node", "reason", "for_node", "total_ms", "longest_ms", "count"} <= data["waiting"][
+        0
+    ].keys()
     for name in data["figures"]:
         asserted = laneflow("report", "run.json", "--assert", f"{name} >= -1000")
         assert asserted.code == (1 if data["figures"][name] is None else 0), name
@@ -64,7 +66,13 @@ def test_assertions_that_hold_exit_with_zero(laneflow, recorded):
 def test_every_assertion_that_fails_is_named_with_its_value_and_the_report_is_still_shown(laneflow, recorded):
     recorded("run.json", synchronous())
     called = laneflow(
-        "report", "run.json", "--assert", "overlap.prepare == 1", "steps == 4", "--assert", "gap.median_ms < 0.4"
+        "report",
+        "run.json",
+        "--assert",
+        "overlap.prepare == 1",
+        "steps == 4",
+        "--assert",
+        "gap.median_ms < 0.4",
     )
     assert called.code == 1
     assert called.err.splitlines() == [
