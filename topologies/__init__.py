@@ -1,1 +1,1 @@
-"""The topologies that ship with laneflow, as data; `graph.reading.shipped` finds them."""
+"""The topologies that ship with laneflow, as data; `graph.files.shipped` finds them."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from graph.cli.sources import STDIN_FILE, Sources
 from graph.cli.targets import STDIN, shown
 from graph.diagnostics import TopologyError
+from graph.files import shipped
 from graph.mend import Mend, mended
-from graph.reading import shipped
 from graph.splice import SpliceError, diff, splice
 
 

@@ -6,7 +6,8 @@ import json
 from argparse import ArgumentParser, Namespace
 
 from graph.cli.terminal import out
-from graph.reading import load, shipped
+from graph.files import shipped
+from graph.reading import load
 
 
 class List:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from graph.cli.targets import STDIN
 from graph.diagnostics import TopologyError
-from graph.reading import load, load_text, read_stdin, read_text
+from graph.files import read_stdin, read_text
+from graph.reading import load, load_text
 from graph.topology import Topology
 
 LINE_END = re.compile("\r\n|[\r\n\x85\u2028\u2029]")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from graph.cli.command import UsageError
 from graph.diagnostics import TopologyError
-from graph.reading import locate
+from graph.files import locate
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml")

@@ -6,8 +6,8 @@ import pytest
 
 from graph import Topology, load
 from graph.content import content
+from graph.files import shipped
 from graph.order import marked_graph
-from graph.reading import shipped
 from tests.graph.random_topologies import sound
 
 

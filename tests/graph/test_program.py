@@ -7,8 +7,8 @@ import math
 import pytest
 
 from graph import Program, Topology, TopologyError, compile, load
+from graph.files import shipped
 from graph.program import DEFAULT_IN_FLIGHT
-from graph.reading import shipped
 from tests.fakes import chain, topology
 from tests.graph.firing_order import distances, waits
 from tests.graph.random_topologies import sound

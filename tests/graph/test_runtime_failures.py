@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from graph import StepError, load
-from graph.reading import shipped
+from graph.files import shipped
 from tests.fakes import HANG_S, Probed, nothing, probed, topology
 from tests.graph.firing_order import violations
 from tests.graph.random_topologies import sound

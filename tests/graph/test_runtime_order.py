@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graph import Topology, load
-from graph.reading import shipped
+from graph.files import shipped
 from tests.fakes import HANG_S, Probed, chain, delayed, probed, topology
 from tests.graph.firing_order import violations
 from tests.graph.random_topologies import sound

@@ -1,7 +1,8 @@
 import pytest
 
+from graph.files import shipped
 from graph.order import marked_graph
-from graph.reading import load, load_text, shipped
+from graph.reading import load, load_text
 from graph.schedule import costs, schedule, waits
 from tests.graph.headers import CASES
 

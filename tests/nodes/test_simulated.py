@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graph import Runtime, compile, load
-from graph.reading import shipped
+from graph.files import shipped
 from nodes.simulated import SimulatedDevice, SimulatedHost, simulated
 from tests.fakes import HANG_S
 

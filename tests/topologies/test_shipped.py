@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graph import diagnose, load, validate
-from graph.reading import shipped
+from graph.files import shipped
 from graph.topology import Topology
 
 BASE = "decode"

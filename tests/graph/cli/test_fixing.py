@@ -1,6 +1,6 @@
 import pytest
 
-from graph.reading import shipped
+from graph.files import shipped
 from tests.graph.cli import topologies as files
 
 COMMENTED = files.RACE.replace("edges:", "edges:  # who hands on what")

@@ -1,7 +1,8 @@
 import json
 from pathlib import Path
 
-from graph.reading import load, shipped
+from graph.files import shipped
+from graph.reading import load
 
 
 def test_every_shipped_topology_has_a_line_with_its_summary(laneflow):

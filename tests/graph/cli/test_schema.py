@@ -8,7 +8,8 @@ from jsonschema import Draft7Validator
 import topologies as shipped_package
 from graph import yaml_tree
 from graph.diagnostics import TopologyError
-from graph.reading import load, shipped
+from graph.files import shipped
+from graph.reading import load
 from graph.schema import file_schema
 from tests.graph.cli import topologies as files
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from graph.reading import shipped
+from graph.files import shipped
 from tests.graph.cli.topologies import BASE, MISSPELT, NOT_YAML, RACE, SOUND
 
 PICTURES = Path(__file__).parents[3] / "docs" / "pictures"

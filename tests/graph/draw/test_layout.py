@@ -9,7 +9,8 @@ from graph.draw.arrange import MOST_WORK, arrange, improve, moves
 from graph.draw.layout import Box
 from graph.draw.picture import picture
 from graph.draw.view import view
-from graph.reading import load, shipped
+from graph.files import shipped
+from graph.reading import load
 from graph.topology import Edge, parse_edge
 from tests.graph.draw.views import VIEWS
 

@@ -1,7 +1,8 @@
 """The views that pictures are tested with: every shipped topology and sound case, whole and by route."""
 
 from graph.draw.view import view
-from graph.reading import load, shipped
+from graph.files import shipped
+from graph.reading import load
 from tests.graph.headers import CASES
 
 FILES = [*shipped().values(), *sorted(CASES.glob("*.sound.yaml"))]
