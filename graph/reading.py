@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from graph import yaml_tree
 from graph.diagnostics import Diagnostic, TopologyError
 from graph.files import locate, read_text, referred
-from graph.merging import long_forms, mapping, merge, without_nulls
+from graph.merging import long_forms, mapping, merge, override, without_nulls
 from graph.shape_faults import shape_faults
 from graph.topology import MAX_NODES, MAX_USES, Topology
 from graph.yaml_tree import Scalar
