@@ -7,9 +7,9 @@ lost, and an interrupt in the middle of a `submit` leaves the step either wholly
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Protocol
 
 from graph.bubbles import bubbles_needed
 from graph.errors import QueueFull, RuntimeStopped
@@ -20,11 +20,29 @@ from graph.program import Program
 from graph.stepping import Outbox, StepRecord
 
 
-class Admission:
-    """The entry of one run. `capacity` is the most steps that are submitted and not yet resolved."""
+class Bell(Protocol):
+    """Let go of after turns have arrived; raises `RuntimeError` where that was done and nobody has needed it."""
 
-    def __init__(self, program: Program, shared: Shared, positions: Mapping[str, int], capacity: int) -> None:
+    def release(self) -> None: ...
+
+
+class Admission:
+    """The entry of one run. `capacity` is the most steps that are submitted and not yet resolved.
+
+    `bells` are rung for every turn, beside those of the lanes that wait for steps.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        shared: Shared,
+        positions: Mapping[str, int],
+        capacity: int,
+        new_record: Callable[..., StepRecord] = StepRecord,
+        bells: Iterable[Bell] = (),
+    ) -> None:
         self._program, self._shared, self._positions = program, shared, positions
+        self._new_record = new_record
         self._entries = entry_nodes(program.topology)
         self._capacity = capacity
         self._lock = threading.Lock()
@@ -33,7 +51,10 @@ class Admission:
         self._blocked = 0
         """Threads that wait for room; a lane that makes room takes the lock only where there are some."""
         self._bells = {lane.name: _closed() for lane in program.lanes}
-        self._rung = [self._bells[lane.name] for lane in program.lanes if any(op.entry for op in lane.ops)]
+        self._rung: list[Bell] = [
+            self._bells[lane.name] for lane in program.lanes if any(op.entry for op in lane.ops)
+        ]
+        self._rung.extend(bells)
         self.closed = False
         self.bubbles = 0
         self.outbox = Outbox(shared, program.max_back, self._make_room)
@@ -46,12 +67,11 @@ class Admission:
         self, command: Any, route: str, visits: frozenset[str], rows: Rows, block: bool
     ) -> Future[Any]:
         """Let one more step in and announce it; raises `QueueFull` and `RuntimeStopped`."""
-        ticket: Future[Any] = Future()
         shared = self._shared
         with self._lock:
             self._await_room(block)
             turn = shared.arrived
-            step = StepRecord(turn, turn - self.bubbles, route, visits, command, rows, ticket)
+            step = self._new_record(turn, turn - self.bubbles, route, visits, command, rows)
             try:
                 shared.records[turn] = step
                 shared.arrived = turn + 1  # from here the step is in the run
@@ -64,7 +84,7 @@ class Admission:
                 raise
         if step.complete:
             self.outbox.settle()  # its route visits no node
-        return ticket
+        return step.ticket
 
     def _await_room(self, block: bool) -> None:
         self._check_open()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from graph.diagnostics import Diagnostic
@@ -13,6 +14,7 @@ from graph.node import Executor
 from graph.program import Program, compile
 from graph.reading import fallback_of
 from graph.rules.fit import check_fit, missing_capabilities
+from graph.shared_slots import homes
 
 log = logging.getLogger("laneflow")
 
@@ -42,7 +44,7 @@ def bind(program: Program, executor: Executor, *, strict: bool = False) -> Bound
     faults = [found for found in check_fit(program.topology, executor) if found.severity == "error"]
     if faults:
         raise BindError(_summary(program, faults), faults)
-    _check_workers(program)
+    _check_workers(program, executor)
     if not reasons:
         return Bound(program)
     reason = f"running `{program.topology.topology}` instead: {'; '.join(reasons)}"
@@ -54,13 +56,46 @@ def _summary(program: Program, faults: list[Diagnostic]) -> str:
     return f"the executor does not fit `{program.topology.topology}` ({len(faults)} faults)"
 
 
-def _check_workers(program: Program) -> None:
+def _check_workers(program: Program, executor: Executor) -> None:
     for lane in program.lanes:
-        if lane.worker != "thread":
+        if lane.worker == "stream":
             raise BindError(
                 f"lane `{lane.name}`: `worker: {lane.worker}` cannot be run yet; override it with "
                 f"lanes.{lane.name}.worker=thread"
             )
+        if lane.worker == "process":
+            _check_factory(lane.name, executor.factory)
+    homes(program.topology)
+
+
+def _check_factory(lane: str, factory: object) -> None:
+    mend = (
+        "set `factory` of the executor to a function of a module, or its name as package.module:callable, or "
+        f"override lanes.{lane}.worker=thread"
+    )
+    if factory is None:
+        raise BindError(f"lane `{lane}` runs in a process, which cannot make the executor: {mend}")
+    try:
+        pickle.dumps(factory)
+    except Exception as error:  # of the factory's own code
+        raise BindError(
+            f"lane `{lane}` runs in a process, and the executor's `factory` cannot be pickled: {error}: {mend}"
+        ) from error
+
+
+def remade(factory: Callable[[], Executor] | str, nodes: Sequence[str], lane: str) -> Executor:
+    """The executor in the process of `lane`; raises `BindError` where it is not made or lacks one of `nodes`."""
+    try:
+        executor = load_executor(factory) if isinstance(factory, str) else factory()
+    except Exception as error:
+        raise BindError(f"the executor's factory fails in the process of lane `{lane}`: {error!r}") from error
+    lacking = [node for node in nodes if node not in executor.nodes]
+    if lacking:
+        raise BindError(
+            f"the executor that its factory makes for lane `{lane}` lacks {', '.join(lacking)}: a factory must "
+            f"return an equal executor each time"
+        )
+    return executor
 
 
 def load_executor(target: str) -> Executor:
@@ -78,4 +113,4 @@ def load_executor(target: str) -> Executor:
     executor = factory()
     if not isinstance(executor, Executor):
         raise BindError(f"`{target}` returns {type(executor).__name__}; it must return a graph.Executor")
-    return executor
+    return replace(executor, factory=executor.factory or target)

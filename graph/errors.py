@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
+from typing import Any
 
 from graph.diagnostics import Diagnostic
 
@@ -25,6 +27,9 @@ class LifecycleError(Exception):
         self.node, self.phase, self.cause = node, phase, cause
         super().__init__(f"`{node}` failed to {phase}: {cause!r}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.node, self.phase, self.cause)
+
 
 class StepError(Exception):
     """One step failed; the run goes on. `node` and `step` say where, `cause` is what the node raised."""
@@ -32,6 +37,9 @@ class StepError(Exception):
     def __init__(self, node: str, step: int, cause: BaseException) -> None:
         self.node, self.step, self.cause = node, step, cause
         super().__init__(f"step {step} failed in `{node}`: {cause!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.node, self.step, self.cause)
 
 
 class Unfinished(Exception):
@@ -55,6 +63,44 @@ class Stuck(Exception):
     def __init__(self, waits: str) -> None:
         self.waits = waits
         super().__init__(f"the run does not come to its end:\n{waits}")
+
+
+class LaneDied(Exception):
+    """The process of a lane ended although nobody had told it to: killed, out of memory, or ended by a node.
+
+    `exit_code` is as in `multiprocessing`: negative for a signal. The run has ended; steps that were on their way
+    carry this error, too.
+    """
+
+    def __init__(self, lane: str, exit_code: int | None) -> None:
+        self.lane, self.exit_code = lane, exit_code
+        super().__init__(f"the process of lane `{lane}` ended unexpectedly: {_told(exit_code)}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.lane, self.exit_code)
+
+
+def _told(exit_code: int | None) -> str:
+    if exit_code is None or exit_code >= 0:
+        return f"exit code {exit_code}"
+    try:
+        return f"killed by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"killed by signal {-exit_code}"
+
+
+class RemoteError(Exception):
+    """Stands for what a node raised in another process and what could not be pickled.
+
+    `type_name` and `text` are the exception's own, `traceback_text` is as Python prints it.
+    """
+
+    def __init__(self, type_name: str, text: str, traceback_text: str) -> None:
+        self.type_name, self.text, self.traceback_text = type_name, text, traceback_text
+        super().__init__(f"{type_name}: {text}\n{traceback_text}".rstrip())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.type_name, self.text, self.traceback_text)
 
 
 class InternalError(Exception):

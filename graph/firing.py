@@ -122,6 +122,7 @@ class Firing:
         record_at: Callable[[int], StepRecord | None],
         on_quarantine: Callable[[str, int, int], None],
         checked: bool,
+        share: Callable[[StepRecord], None] | None = None,
     ) -> None:
         declared = topology.nodes[node]
         self.node, self.lane = node, lane
@@ -134,11 +135,13 @@ class Firing:
         self.releases = [pools[name] for name in declared.releases]
         self.uses = (*declared.reads, *declared.writes)
         self.pools = pools
-        self.writes = declared.writes
+        self.topology = topology
         self.is_release = declared.kind == "release"
         self.emits = declared.emits is not None
         self.checked = checked
         self.on_quarantine = on_quarantine
+        self.share = share
+        """Sends the node's values to lanes in other processes, where it has any for them."""
         self.came = 0
         self.fired = 0
         """Calls made; of older ones the span may be dropped."""
@@ -163,9 +166,11 @@ class Firing:
         try:
             slots = self._slots(record)
             result = self._guarded(slots) if self.checked else self.call(self.step, slots)
-            record.written.extend(self.writes)
             if self.emits:
                 record.result = result
+            if self.share is not None:
+                self.share(record)
+            record.ran.append(self.node)
         except BaseException as error:
             fault = str(self._failed(record, error))
         end = perf_counter_ns()
@@ -194,7 +199,8 @@ class Firing:
     def _slots(self, record: StepRecord) -> Slots:
         if record.error is None:
             return self.views.at_turn(record.turn)
-        return self.views.after_failure(record.turn, set(record.written))
+        written = {use for node in record.ran for use in self.topology.nodes[node].writes}
+        return self.views.after_failure(record.turn, written)
 
     def _failed(self, record: StepRecord, error: BaseException) -> StepError:
         failure = StepError(self.node, record.index, error)

@@ -108,3 +108,7 @@ class Executor:
     """Sizes that replace the topology's defaults."""
     routes: tuple[str, ...] = ()
     """Routes that the application submits to (LF503 where the topology lacks one)."""
+    factory: Callable[[], Executor] | str | None = None
+    """How a lane in a process of its own gets an equal executor: a callable that can be pickled, or its name as
+    `package.module:callable`. Only the nodes of that lane are started there, so what is costly belongs into their
+    `start`."""

@@ -5,6 +5,7 @@ Nothing in a file or an override is executed, imported or looked up in the envir
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from graph.diagnostics import Diagnostic, TopologyError
 from graph.files import locate, read_text, referred
 from graph.merging import long_forms, mapping, merge, override, without_nulls
 from graph.shape_faults import shape_faults
-from graph.topology import MAX_NODES, MAX_USES, Topology
+from graph.topology import MAX_NODES, MAX_PAIRS, Topology
 from graph.yaml_tree import Scalar
 
 NOT_INHERITED = ("topology", "summary", "abstract", "extends")
@@ -147,13 +148,15 @@ def _model(tree: yaml_tree.Mapping, stem: str) -> Topology:
 
 def _check_size(topology: Topology) -> None:
     """Raises `TopologyError` (LF001) for a topology so large that checking it would take more than seconds."""
-    uses = sum(len(node.reads) + len(node.writes) for node in topology.nodes.values())
-    for count, most, what in (
-        (len(topology.nodes), MAX_NODES, "nodes"),
-        (uses, MAX_USES, "reads and writes"),
-    ):
-        if count > most:
-            message = f"{count} {what}, which is more than {most}"
-            raise TopologyError(
-                [Diagnostic(topology.place("nodes"), "LF001", message, "split the topology, or join nodes")]
-            )
+    uses = Counter(use.buffer for node in topology.nodes.values() for use in (*node.reads, *node.writes))
+    pairs = sum(count * count for count in uses.values())
+    if len(topology.nodes) > MAX_NODES:
+        message = f"{len(topology.nodes)} nodes, which is more than {MAX_NODES}"
+    elif pairs > MAX_PAIRS:
+        buffer, count = uses.most_common(1)[0]
+        message = f"{pairs} pairs of reads and writes, which is more than {MAX_PAIRS}: `{buffer}` alone has {count}"
+    else:
+        return
+    raise TopologyError(
+        [Diagnostic(topology.place("nodes"), "LF001", message, "split the topology, or join nodes")]
+    )

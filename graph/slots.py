@@ -7,14 +7,25 @@ tenant.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any, Protocol
 
 from graph.errors import BindError
+from graph.lanes.board import FREE
+from graph.lanes.thread import Counts
 from graph.topology import Buffer, TensorType, Topology
 
-Fields = dict[str, torch.Tensor]
+if TYPE_CHECKING:
+    import torch
+
+Fields = dict[str, "torch.Tensor"]
+
+
+class Suspects(Protocol):
+    def add(self, slot: int, /) -> None: ...
+
+    def discard(self, slot: int, /) -> None: ...
+
+    def __contains__(self, slot: object, /) -> bool: ...
 
 
 class Record:
@@ -32,7 +43,7 @@ def _shape(value: torch.Tensor | None) -> str:
 
 
 class Pool:
-    """All slots of one buffer. `tenant[i]` is the turn whose step holds slot i, or None."""
+    """All slots of one buffer. `tenant[i]` is the turn whose step holds slot i, or `FREE`."""
 
     def __init__(self, name: str, buffer: Buffer, make: Callable[[], Any], is_record: bool) -> None:
         self.name = name
@@ -41,8 +52,8 @@ class Pool:
         """Whether a slot is a record of tensors, rather than an object that a factory made."""
         self._make = make
         self.slots: list[Any] = [make() for _ in range(buffer.slots)]
-        self.tenant: list[int | None] = [None] * buffer.slots
-        self.suspect: set[int] = set()
+        self.tenant: Counts = [FREE] * buffer.slots
+        self.suspect: Suspects = set()
         self.quarantined: list[Any] = []
 
     def holds(self, turn: int) -> bool:
@@ -51,7 +62,7 @@ class Pool:
 
     def give_back(self, slot: int) -> bool:
         """Free the slot; True where it was suspect, and is now replaced by a new one and kept out of use."""
-        self.tenant[slot] = None
+        self.tenant[slot] = FREE
         if slot not in self.suspect:
             return False
         self.suspect.discard(slot)
@@ -82,6 +93,19 @@ def _pool(
     resources: Mapping[str, Callable[[], Any]],
     device: str,
 ) -> Pool:
+    make = slot_maker(name, topology, dims, resources, device)
+    is_record = not isinstance(topology.types[topology.buffers[name].type], str)
+    return Pool(name, topology.buffers[name], make, is_record)
+
+
+def slot_maker(
+    name: str,
+    topology: Topology,
+    dims: Mapping[str, int],
+    resources: Mapping[str, Callable[[], Any]],
+    device: str,
+) -> Callable[[], Any]:
+    """What makes one slot's content in this process; raises `BindError` where a factory is not there."""
     buffer = topology.buffers[name]
     declared = topology.types[buffer.type]
     if isinstance(declared, str):
@@ -89,24 +113,33 @@ def _pool(
             raise BindError(
                 f"buffer `{name}` needs a factory for `{buffer.type}`: add it to the executor's `resources`"
             )
-        return Pool(name, buffer, resources[buffer.type], is_record=False)
+        return resources[buffer.type]
 
     def make() -> Fields:
+        import torch
+
         with torch.inference_mode(False):  # an inference tensor could not be written on the lanes
             return {
                 field: _tensor(name, field, kind, dims, buffer, device) for field, kind in declared.items()
             }
 
-    return Pool(name, buffer, make, is_record=True)
+    return make
+
+
+def shape_of(buffer: str, field: str, kind: TensorType, dims: Mapping[str, int]) -> list[int]:
+    """The sizes of a field; raises `BindError` where a dimension has none."""
+    try:
+        return [dim if isinstance(dim, int) else dims[dim] for dim in kind.dims]
+    except KeyError as error:
+        raise BindError(f"`{buffer}.{field}`: dimension {error} has no size: set it in `dims`") from None
 
 
 def _tensor(
     buffer: str, field: str, kind: TensorType, dims: Mapping[str, int], declared: Buffer, device: str
 ) -> torch.Tensor:
-    try:
-        shape = [dim if isinstance(dim, int) else dims[dim] for dim in kind.dims]
-    except KeyError as error:
-        raise BindError(f"`{buffer}.{field}`: dimension {error} has no size: set it in `dims`") from None
+    import torch
+
+    shape = shape_of(buffer, field, kind, dims)
     dtype = getattr(torch, kind.dtype)
     try:
         if declared.place == "device":

@@ -7,17 +7,24 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Protocol
 
 from graph.errors import RuntimeStopped
 from graph.lanes.thread import Shared
 from graph.node import Rows
-from graph.topology import Use
 
 log = logging.getLogger("laneflow")
+
+
+class Ran(Protocol):
+    """Names of nodes, in the order in which they were added."""
+
+    def append(self, node: str, /) -> None: ...
+
+    def __iter__(self) -> Iterator[str]: ...
 
 
 class StepRecord:
@@ -30,6 +37,7 @@ class StepRecord:
         "error",
         "index",
         "pending",
+        "ran",
         "result",
         "route",
         "rows",
@@ -39,7 +47,6 @@ class StepRecord:
         "turn",
         "values",
         "visits",
-        "written",
     )
 
     def __init__(
@@ -50,7 +57,7 @@ class StepRecord:
         visits: frozenset[str],
         command: Any,
         rows: Rows,
-        ticket: Future[Any],
+        ticket: Future[Any] | None = None,
     ) -> None:
         self.turn = turn
         self.index = index
@@ -58,7 +65,7 @@ class StepRecord:
         self.visits = visits
         self.command = command
         self.rows = rows
-        self.ticket = ticket
+        self.ticket: Future[Any] = Future() if ticket is None else ticket
         self.submitted = perf_counter_ns()
         self.started = False
         self._claim = threading.Lock()
@@ -69,8 +76,8 @@ class StepRecord:
         self.error: Exception | None = None
         self.values: dict[tuple[str, str], Any] = {}
         """By producer and type."""
-        self.written: list[Use] = []
-        """What nodes that ran without error were declared to write."""
+        self.ran: Ran = []
+        """Nodes that ran without error."""
         self.pending = list(range(len(visits)))
         """One item per visited node that is not through; list.pop is atomic: whoever gets 0 is the last."""
 
@@ -82,11 +89,12 @@ class StepRecord:
                     self.fail(RuntimeStopped("the step was cancelled before it started"))
                 self.started = True
 
-    def cancel(self, error: Exception) -> None:
-        """Fail the step if no node of it has run yet."""
+    def cancel(self, error: Exception) -> bool:
+        """Fail the step and return True if no node of it has run yet."""
         with self._claim:
             if not self.started:
                 self.fail(error)
+            return not self.started
 
     def fail(self, error: Exception) -> None:
         """Note the first failure; a later one of the same step tells nothing more."""

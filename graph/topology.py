@@ -28,9 +28,9 @@ Kind = Literal["prepare", "bind", "dispatch", "reclaim", "release"]
 Place = Literal["host", "pinned", "device", "shared"]
 Worker = Literal["thread", "process", "stream"]
 KINDS: tuple[Kind, ...] = ("prepare", "bind", "dispatch", "reclaim", "release")
-MAX_NODES = 256
-MAX_USES = 1024
-"""Most nodes, and most reads and writes of all of them; checking compares uses in pairs."""
+MAX_NODES = 1024
+MAX_PAIRS = 1 << 16
+"""Most nodes, and most pairs of reads and writes of one buffer, over all buffers: checking compares them in pairs."""
 MAX_BACK = 1024
 """The largest `@n`, lag, slot count and `in_flight`: far above any use, low enough to keep every analysis small."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from graph.slots import Pool, Record
 from graph.topology import Topology, Use
+
+if TYPE_CHECKING:
+    import torch
 
 VIEWS_KEPT = 4096
 """Per node. Slot counts whose least common multiple is larger repeat too seldom to keep each view."""

@@ -36,7 +36,9 @@ def build(shape: StepShape, path: Path) -> None:
         "aot_inductor.output_path": str(path),
         "aot_inductor.package_constants_in_so": False,
         "aot_inductor.precompile_headers": False,
-        "joint_graph_constant_folding": False,  # it would fold the zeros that constants hold while compiling
+        # What constants hold while compiling is not what they will hold: neither inline nor fold it.
+        "always_keep_tensor_constants": True,
+        "joint_graph_constant_folding": False,
     }
     _stage("tracing the step")
     with torch.no_grad():

@@ -187,7 +187,9 @@ def persistence(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
         )
         yield Change((Remove(("buffers", name, "keyed_by")),), f"drop `keyed_by` of `{name}`", 12)
     for node in diagnostic.nodes:
-        declared = topology.nodes[node]
+        declared = topology.nodes.get(node)
+        if declared is None:  # LF003 as well
+            continue
         if name in declared.acquires:
             yield without_port(topology, node, "acquires", name).costing(10)
         if name in declared.releases:

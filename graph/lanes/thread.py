@@ -1,7 +1,7 @@
 """A lane on a resident thread.
 
 The protocol is the loop in `run`: waits, the call, signals, in that order. What lanes share is in `Shared`,
-and each entry there says who may write it.
+and each entry there says who may write it. A lane in a process of its own runs the same loop.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from graph.firing import Firing
@@ -17,8 +17,28 @@ if TYPE_CHECKING:
 
 NEVER = 1 << 62
 
-Ring = tuple[list[threading.Lock], int]
-"""Binary semaphores for the tokens of one channel, and how many there are."""
+
+
+class Semaphore(Protocol):
+    """A lock used as a binary semaphore, or a semaphore between processes."""
+
+    def acquire(self, blocking: bool = ..., /) -> bool: ...
+
+    def release(self) -> None: ...
+
+
+Ring = tuple[list[Semaphore], int]
+"""Semaphores for the tokens of one channel, and how many there are: binary ones in turn, or one that counts."""
+
+
+class Counts(Protocol):
+    def __getitem__(self, position: int, /) -> int: ...
+
+    def __setitem__(self, position: int, count: int, /) -> None: ...
+
+
+class Records(Protocol):
+    def get(self, turn: int, /) -> StepRecord | None: ...
 
 
 @dataclass
@@ -27,7 +47,7 @@ class Shared:
 
     records: dict[int, StepRecord]
     """Submitted steps by turn. Added under the admission lock before they arrive; the outbox removes them."""
-    done: list[int]
+    done: Counts
     """Per node, how many turns it is through; each entry is written by the node's own lane alone."""
     arrived: int = 0
     """How many turns have arrived, bubbles included. Written under the admission lock; then lanes wake."""
@@ -37,6 +57,23 @@ class Shared:
     """Set before all semaphores are let go: a lane that wakes up now ends without another call."""
     starved: bool = False
     """An entry node found no step, in a program with lags. Written under the admission lock."""
+
+
+class State(Protocol):
+    """What a lane sees of `Shared`."""
+
+    @property
+    def records(self) -> Records: ...
+    @property
+    def done(self) -> Counts: ...
+    @property
+    def arrived(self) -> int: ...
+    @property
+    def last_turn(self) -> int: ...
+    @property
+    def halted(self) -> bool: ...
+    @property
+    def starved(self) -> bool: ...
 
 
 class LaneThread(threading.Thread):
@@ -70,14 +107,14 @@ class Op:
     entry: bool
     """Whether the node waits for its step to arrive."""
     waits: list[Ring] = field(default_factory=list)
-    signals: list[tuple[list[threading.Lock], int, int]] = field(default_factory=list)
+    signals: list[tuple[list[Semaphore], int, int]] = field(default_factory=list)
     """Ring, its size, and the channel's tokens."""
 
 
 def run(
     ops: list[Op],
-    shared: Shared,
-    bell: threading.Lock,
+    shared: State,
+    bell: Semaphore,
     starve: Callable[[], None],
     unstarve: Callable[[], None],
     through: Callable[[StepRecord], None],

@@ -1,0 +1,52 @@
+"""laneflow beside other ways to run the same three bodies as a pipeline.
+
+Peers on the same workloads, side by side in interleaved rounds, each in a process of its own. A table in Markdown and
+every single call as JSON go to the folder of results; the figures on one screen go to standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.machine import machine
+from benchmarks.peers.laneflow import TOPOLOGY
+from benchmarks.render import as_json, blocks, markdown, screen
+from benchmarks.rounds import all_peers, run
+from benchmarks.workloads import WORKLOADS, Workload
+from graph import load
+
+RESULTS = Path(__file__).with_name("results")
+QUICK_STEPS = 12
+QUICK_WORKLOADS = ["W2", "W3"]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="default %(default)s")
+    parser.add_argument("--peers", nargs="+", choices=all_peers(), default=list(all_peers()), metavar="PEER")
+    parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, metavar="NAME", help="of " + ", ".join(WORKLOADS))
+    parser.add_argument("--quick", action="store_true", help="one short round: shows that all works, and measures nothing")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results (default %(default)s)")
+    args = parser.parse_args(argv)
+    names = args.workloads or (QUICK_WORKLOADS if args.quick else list(WORKLOADS))
+    workloads = [WORKLOADS[name] for name in names]
+    rounds = 1 if args.quick else args.rounds
+
+    def steps(workload: Workload) -> int:
+        return QUICK_STEPS if args.quick else workload.steps
+
+    before = machine()
+    found = run(workloads, args.peers, rounds, steps, lambda line: print(line, file=sys.stderr, flush=True))
+    shown = blocks(found, workloads, load(str(TOPOLOGY)))
+    args.out.mkdir(parents=True, exist_ok=True)
+    told = (found, shown, {**before, "load at the end": machine()["load"]}, rounds)
+    for name, text in (("peers.md", markdown(*told)), ("peers.json", as_json(*told))):
+        (args.out / name).write_text(text, encoding="utf-8")
+    print(screen(*told))
+
+
+if __name__ == "__main__":
+    main()

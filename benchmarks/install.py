@@ -1,0 +1,48 @@
+"""Installs what the peers need, one requirement at a time, so that one which cannot be had keeps none of the others.
+
+Why one could not be installed is kept beside the environment, and the benchmark reports it with the peer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+NOTE = Path(sys.prefix, "bench-peers.json")
+PEERS = {"ray": "ray_compiled_graph"}
+"""Peers whose file has another name than what they need."""
+
+
+def requirements() -> list[str]:
+    """Those of the `bench` extra."""
+    marked = (text.partition(";") for text in metadata.requires("laneflow") or [])
+    return [text.strip() for text, _, marker in marked if re.search(r"extra\s*==\s*['\"]bench['\"]", marker)]
+
+
+def install() -> dict[str, str]:
+    """By peer, why what it needs could not be installed."""
+    failed = {}
+    for requirement in requirements():
+        words = [sys.executable, "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", requirement]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            name = re.split(r"[^\w-]", requirement, maxsplit=1)[0]
+            lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+            failed[PEERS.get(name, name)] = (lines or [f"pip ended with {done.returncode}"])[-1]
+    return failed
+
+
+def reasons() -> dict[str, str]:
+    """What `install` found; nothing where it was not called."""
+    return json.loads(NOTE.read_text(encoding="utf-8")) if NOTE.exists() else {}
+
+
+if __name__ == "__main__":
+    found = install()
+    NOTE.write_text(json.dumps(found), encoding="utf-8")
+    for peer, reason in found.items():
+        print(f"{peer}: {reason}")

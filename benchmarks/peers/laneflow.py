@@ -1,0 +1,72 @@
+"""laneflow
+
+`pingpong.yaml` of this folder: three lanes, two slots, spans recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.work import Body, Call, Calls, Work
+from graph import Executor, Runtime, Step, compile, load
+from graph.trace import Span
+from nodes import DispatchNode, PrepareNode, ReclaimNode, ReleaseNode
+
+TOPOLOGY = Path(__file__).with_name("pingpong.yaml")
+
+
+class Prepare(PrepareNode):
+    def __init__(self, body: Body) -> None:
+        self.body = body
+
+    def run(self, step: Step, slots: Any) -> None:
+        self.body()
+
+
+class Device(DispatchNode):
+    def __init__(self, body: Body) -> None:
+        self.body = body
+
+    def run(self, step: Step, slots: Any) -> None:
+        step.device_time(self.body())
+
+
+class Reclaim(ReclaimNode):
+    def __init__(self, body: Body) -> None:
+        self.body = body
+
+    def run(self, step: Step, slots: Any) -> None:
+        self.body()
+
+
+def run(work: Work) -> Calls:
+    return run_with(work, [])
+
+
+def run_with(work: Work, overrides: list[str]) -> Calls:
+    """As `run`, with values of the topology overridden."""
+    slots = [f"buffers.{buffer}.slots={work.slots}" for buffer in ("inputs", "outputs")]
+    topology = load(str(TOPOLOGY), [*slots, *overrides])
+    executor = Executor(
+        {
+            "prepare": Prepare(work.prepare),
+            "dispatch": Device(work.device),
+            "reclaim": Reclaim(work.reclaim),
+            "release": ReleaseNode(),
+        }
+    )
+    with Runtime(compile(topology), executor, queue=work.steps) as running:
+        for step in range(work.steps):
+            running.submit(step)
+    return _calls(running.spans())
+
+
+def _calls(spans: Iterable[Span]) -> Calls:
+    calls = Calls()
+    lists = {"prepare": calls.prepare, "dispatch": calls.device, "reclaim": calls.reclaim}
+    for span in spans:
+        if span.node in lists:
+            lists[span.node].append(Call(span.start, span.end, max(span.device, 0)))
+    return calls

@@ -1,0 +1,280 @@
+"""The process of one lane: what `process` describes, from the inside."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any
+
+from graph.assembly import Assembly, Share
+from graph.bind import remade
+from graph.errors import LifecycleError
+from graph.interpreter import steady
+from graph.lanes import thread as lane_thread
+from graph.lanes.board import HALTED, STARVED, Board
+from graph.lanes.carried import pack, pack_error
+from graph.lanes.mailbox import ERROR, Mailbox
+from graph.lanes.shared_step import AwayStep, Common
+from graph.lanes.thread import NEVER, Semaphore
+from graph.node import Executor
+from graph.program import LaneProgram
+from graph.shared_slots import SharedViews, allocate_shared
+from graph.stepping import StepRecord
+from graph.topology import Topology
+from graph.trace import SPANS_KEPT, Spans
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a child needs; pickled once, as it is spawned."""
+
+    lane: LaneProgram
+    topology: Topology
+    factory: Callable[[], Executor] | str
+    dims: Mapping[str, int]
+    device: str
+    positions: Mapping[str, int]
+    board: Board
+    channels: Mapping[int, tuple[Any, int]]
+    """The counting semaphore and the tokens of each channel that touches the lane."""
+    incoming: frozenset[tuple[str, str]]
+    """Values, by producer and type, from other processes."""
+    outgoing: frozenset[tuple[str, str]]
+    """Values that some other process takes."""
+    lags: bool
+    """Whether the program has lags, so that a lane may starve."""
+    checked: bool
+    record: bool
+    threads: int | None
+    switch_interval_ms: float | None
+
+
+class Up:
+    """The pipe to the process of the run; for the lane's thread alone."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+
+    def send(self, *message: Any) -> None:
+        self._pipe.send_bytes(marshal.dumps(message))
+
+
+class Inbox:
+    """What was announced to this lane: the state that the loop in `lanes.thread` runs on."""
+
+    def __init__(self, plan: Plan, up: Up) -> None:
+        self._plan, self._board = plan, plan.board
+        self.mailbox = Mailbox(lambda: self.halted)
+        self._common = Common(plan.board, [*plan.positions], plan.incoming, self.mailbox, partial(_tell, up, plan))
+        self._visits = {name: frozenset(nodes) for name, nodes in plan.topology.steps_routes().items()}
+        self._own = frozenset(op.node for op in plan.lane.ops)
+        self._records: dict[int, AwayStep] = {}
+        self.records = self
+        self.done = plan.board.done
+        self.arrived, self.last_turn = 0, NEVER
+        self.bell = threading.Lock()
+        """Let go of with each announcement."""
+        self.go: bool | None = None
+
+    @property
+    def halted(self) -> bool:
+        return bool(self._board.control[HALTED])
+
+    @property
+    def starved(self) -> bool:
+        """Looked at after the count of turns was written: see `BoardShared.starved` for the other side."""
+        return self._plan.lags and self._board.lock.run(lambda: self._board.control[STARVED]) != 0
+
+    def get(self, turn: int) -> AwayStep | None:
+        """The record of a turn; of one that is about to be announced, as soon as it is."""
+        while turn >= self.arrived and not self.halted:
+            self.bell.acquire()
+        return self._records.get(turn)
+
+    def await_go(self) -> bool:
+        while self.go is None and not self.halted:
+            self.bell.acquire()
+        return bool(self.go)
+
+    def read(self, pipe: Connection) -> None:
+        """Take announcements until the other side is gone, and this process with it."""
+        act = {
+            "step": self._on_step,
+            "bubble": self._on_bubble,
+            "end": self._on_end,
+            "value": self._on_value,
+            "failed": self._on_failed,
+            "go": self._on_go,
+            "halt": self.mailbox.wake,
+        }
+        try:
+            while True:
+                kind, *content = marshal.loads(pipe.recv_bytes())
+                act[kind](*content)
+                if self.bell.locked():
+                    self.bell.release()
+        except (EOFError, OSError):
+            os._exit(1)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+            os._exit(1)
+
+    def _on_step(
+        self, turn: int, index: int, route: str, command: bytes | None, rows: tuple[tuple[int, int], ...], since: int
+    ) -> None:
+        if turn == self.arrived:
+            self._records[turn] = AwayStep(
+                self._common, turn, index, route, self._visits[route], command, rows, since, self._own
+            )
+            self._arrive(turn)
+
+    def _on_bubble(self, turn: int) -> None:
+        if turn == self.arrived:
+            self._arrive(turn)
+
+    def _arrive(self, turn: int) -> None:
+        self._records.pop(turn - self._board.window, None)
+        self.mailbox.forget(turn - self._board.window)
+        self.arrived = turn + 1
+
+    def _on_end(self, last_turn: int) -> None:
+        self.last_turn = last_turn
+        self.arrived = last_turn + 1
+
+    def _on_value(self, turn: int, producer: str, kind: str, payload: bytes) -> None:
+        self.mailbox.put(turn, (producer, kind), payload)
+
+    def _on_failed(self, turn: int, payload: bytes) -> None:
+        self.mailbox.put(turn, ERROR, payload)
+
+    def _on_go(self, run: bool) -> None:
+        self.go = run
+
+
+def main(plan: Plan, down: Connection, up_pipe: Connection) -> None:
+    """Run the lane, from the start of its nodes to their stop."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    up = Up(up_pipe)
+    inbox = Inbox(plan, up)
+    threading.Thread(target=inbox.read, args=(down,), name="laneflow-reader", daemon=True).start()
+    try:
+        try:
+            _Lane(plan, inbox, up).live()
+        except BaseException as fault:
+            up.send("fault", pack_error(fault, plan.lane.name))
+        up.send("goodbye")
+    except BrokenPipeError:
+        os._exit(1)  # the process of the run is no more
+
+
+class _Lane:
+    """The lane's life in this process."""
+
+    def __init__(self, plan: Plan, inbox: Inbox, up: Up) -> None:
+        self._plan, self._inbox, self._up = plan, inbox, up
+        self._spans: Spans = deque(maxlen=SPANS_KEPT if plan.record else 0)
+        self._started: list[str] = []
+
+    def live(self) -> None:
+        with steady(self._plan.switch_interval_ms):
+            try:
+                try:
+                    self._start()
+                except Exception as error:
+                    self._up.send("started", pack_error(error, self._plan.lane.name))
+                    return
+                self._up.send("started", None)
+                if self._inbox.await_go():
+                    self._run()
+            finally:
+                self._stop()
+                self._up.send("spans", self._new_spans())
+
+    def _start(self) -> None:
+        plan = self._plan
+        if plan.threads is not None:
+            import torch
+
+            torch.set_num_threads(plan.threads)
+        made = remade(plan.factory, [op.node for op in plan.lane.ops], plan.lane.name)
+        executor = replace(made, dims=plan.dims)
+        self._nodes = executor.nodes
+        pools = allocate_shared(
+            plan.topology,
+            {**plan.topology.dims, **plan.dims},
+            executor.resources,
+            plan.device,
+            plan.board,
+            plan.lane.name,
+        )
+        assembly = Assembly(
+            plan.topology,
+            executor,
+            pools,
+            self._inbox,
+            plan.positions,
+            {index: (([semaphore], 1), tokens) for index, (semaphore, tokens) in plan.channels.items()},
+            partial(self._up.send, "quarantined"),
+            plan.checked,
+            partial(SharedViews, plan.board),
+            {op.node: share for op in plan.lane.ops if (share := self._share(op.node)) is not None},
+        )
+        self._ops = assembly.ops(plan.lane, self._spans)
+        for op in self._ops:
+            try:
+                self._nodes[op.node].start(assembly.context(op.node, plan.device))
+            except BaseException as error:
+                raise LifecycleError(op.node, "start", error) from error
+            self._started.append(op.node)
+
+    def _share(self, node: str) -> Share | None:
+        kinds = [kind for producer, kind in self._plan.outgoing if producer == node]
+        return partial(self._send_values, node, kinds) if kinds else None
+
+    def _send_values(self, node: str, kinds: list[str], step: StepRecord) -> None:
+        packed = [(kind, pack(step.values.get((node, kind)), f"the {kind} of `{node}`")) for kind in kinds]
+        for kind, payload in packed:
+            self._up.send("value", step.turn, node, kind, payload)
+
+    def _run(self) -> None:
+        inbox, lags = self._inbox, self._plan.lags
+        starve = partial(self._up.send, "starve") if lags else _nothing
+        bell: Semaphore = inbox.bell
+        lane_thread.run(self._ops, inbox, bell, starve, partial(self._up.send, "unstarve"), self._through)
+
+    def _through(self, step: StepRecord) -> None:
+        assert isinstance(step, AwayStep)
+        step.left -= 1
+        if step.left == 0:
+            self._up.send("through", step.turn, step.own, step.packed_result, self._new_spans())
+
+    def _new_spans(self) -> list[tuple[Any, ...]]:
+        found = list(self._spans)
+        self._spans.clear()
+        return found
+
+    def _stop(self) -> None:
+        for node in reversed(self._started):
+            try:
+                self._nodes[node].stop()
+            except BaseException as error:
+                fault = LifecycleError(node, "stop", error)
+                self._up.send("stop_fault", pack_error(fault, self._plan.lane.name))
+
+
+def _tell(up: Up, plan: Plan, turn: int, error: Exception) -> None:
+    up.send("failed", turn, pack_error(error, plan.lane.name))
+
+
+def _nothing() -> None:
+    """Without lags nobody starves."""

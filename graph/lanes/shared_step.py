@@ -1,0 +1,214 @@
+"""A step in a run with lanes in several processes: each process has a record of its own, the facts are on the board.
+
+That a step has begun, was cancelled or has failed, and which nodes have run, is on the board before the node that
+found it out signals, so that every lane sees what it would see were all of them threads. What goes with it, the
+exception or a value, comes by pipe and is waited for by whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from graph.errors import RuntimeStopped
+from graph.lanes.board import CANCELLED, PENDING, STARTED, Board
+from graph.lanes.carried import pack, unpack, unpack_error
+from graph.lanes.mailbox import ERROR, Mailbox
+from graph.node import Rows
+from graph.stepping import StepRecord, cut_short
+
+STATE, FAILED, FIRST_NODE = range(3)
+"""Places in a step's facts."""
+
+
+class Common:
+    """What the records of one process share. `incoming` are the values, by producer and type, whose producers are
+    elsewhere; `tell` sends a failure that was found out here to the other processes."""
+
+    def __init__(
+        self,
+        board: Board,
+        nodes: Sequence[str],
+        incoming: frozenset[tuple[str, str]],
+        mailbox: Mailbox,
+        tell: Callable[[int, Exception], None],
+    ) -> None:
+        self.board, self.mailbox, self.incoming, self.tell = board, mailbox, incoming, tell
+        self.place = {node: FIRST_NODE + position for position, node in enumerate(nodes)}
+
+
+class RanNodes:
+    """The nodes that have run without error, in whatever process."""
+
+    def __init__(self, facts: memoryview, place: Mapping[str, int]) -> None:
+        self._facts, self._place = facts, place
+
+    def append(self, node: str) -> None:
+        self._facts[self._place[node]] = 1
+
+    def __iter__(self) -> Iterator[str]:
+        return (node for node, place in self._place.items() if self._facts[place])
+
+
+class Values(dict[tuple[str, str], Any]):
+    """A step's values; those that come from elsewhere are unpickled when they are first asked for."""
+
+    def __init__(self, turn: int, facts: memoryview, common: Common) -> None:
+        super().__init__()
+        self._turn, self._facts, self._common = turn, facts, common
+
+    def get(self, key: tuple[str, str], default: Any = None) -> Any:
+        common = self._common
+        if key not in self and key in common.incoming and self._facts[common.place[key[0]]]:
+            payload = common.mailbox.wait(self._turn, key)
+            if payload is None:
+                raise cut_short()
+            self[key] = unpack(payload)
+        return super().get(key, default)
+
+
+class SharedStep(StepRecord):
+    """One process's record of a step."""
+
+    def __init__(
+        self,
+        common: Common,
+        turn: int,
+        index: int,
+        route: str,
+        visits: frozenset[str],
+        command: Any,
+        rows: Rows,
+        ticket: Future[Any],
+    ) -> None:
+        self._error: Exception | None = None
+        self._facts = common.board.facts(turn)
+        self._common = common
+        super().__init__(turn, index, route, visits, command, rows, ticket)
+        self.ran = RanNodes(self._facts, common.place)
+        self.values = Values(turn, self._facts, common)
+
+    @property
+    def error(self) -> Exception | None:
+        if self._error is None and self._facts[FAILED]:
+            payload = self._common.mailbox.wait(self.turn, ERROR)
+            self._error = cut_short() if payload is None else unpack_error(payload)
+        return self._error
+
+    @error.setter
+    def error(self, error: Exception | None) -> None:
+        self._error = error
+
+    @property
+    def begun(self) -> bool:
+        """Whether a lane has begun the step, in whatever process."""
+        return self._facts[STATE] == STARTED
+
+    def start(self) -> None:
+        if self._facts[STATE] == PENDING:
+            self._common.board.lock.run(self._claim_for_a_lane)
+        self.started = True
+
+    def _claim_for_a_lane(self) -> None:
+        if self._facts[STATE] == PENDING:
+            self._facts[STATE] = STARTED
+
+    def fail(self, error: Exception) -> None:
+        if self._error is None:
+            self._error = error
+            self._facts[FAILED] = 1
+            self._common.tell(self.turn, error)
+
+
+class OwnStep(SharedStep):
+    """The record in the process of the run, which has the ticket. Made before the step arrives."""
+
+    def __init__(self, common: Common, sends_command: bool, *arguments: Any) -> None:
+        facts = common.board.facts(arguments[0])
+        facts[:] = bytes(len(facts))
+        super().__init__(common, *arguments, Ticket())
+        assert isinstance(self.ticket, Ticket)
+        self.ticket.step = self
+        self.packed_command = pack(self.command, "the command") if sends_command else None
+
+    def resolve(self) -> None:
+        super().resolve()
+        assert isinstance(self.ticket, Ticket)
+        self.ticket.step = self.packed_command = None
+
+    def cancel(self, error: Exception) -> bool:
+        """Fail the step and return True if no node of it has run yet, in whatever process."""
+        cancelled: bool = self._common.board.lock.run(lambda: self._claim_cancelled(error))
+        if cancelled:
+            self._common.tell(self.turn, error)
+        return cancelled
+
+    def _claim_cancelled(self, error: Exception) -> bool:
+        if self._facts[STATE] != PENDING or self._error is not None:
+            return False
+        self._error = error
+        self._facts[FAILED] = 1
+        self._facts[STATE] = CANCELLED
+        return True
+
+
+class Ticket(Future[Any]):
+    """A future that can be cancelled only while no lane, in whatever process, has begun the step."""
+
+    step: OwnStep | None = None
+    """None once it is resolved."""
+
+    def running(self) -> bool:
+        return self.step is not None and self.step.begun and not self.done()
+
+    def cancel(self) -> bool:
+        if self.cancelled():
+            return True
+        if self.step is None or not self.step.cancel(RuntimeStopped("the step was cancelled before it started")):
+            return False
+        return super().cancel() and self.set_running_or_notify_cancel() is False
+
+
+class AwayStep(SharedStep):
+    """The record in the process of a lane. `own` are the nodes of that lane."""
+
+    def __init__(
+        self,
+        common: Common,
+        turn: int,
+        index: int,
+        route: str,
+        visits: frozenset[str],
+        command: bytes | None,
+        rows: Rows,
+        submitted: int,
+        own: frozenset[str],
+    ) -> None:
+        self.packed_result: bytes | None = None
+        self._packed_command = command
+        super().__init__(common, turn, index, route, visits, None, rows, _NO_TICKET)
+        self.submitted = submitted
+        self.own = self.left = len(visits & own)
+        """Visited nodes of this lane, and those of them that are not through."""
+
+    @property
+    def command(self) -> Any:
+        if self._packed_command is not None:
+            self._command, self._packed_command = unpack(self._packed_command), None
+        return self._command
+
+    @command.setter
+    def command(self, command: Any) -> None:
+        self._command = command
+
+    @property
+    def result(self) -> Any:
+        raise AttributeError("a result is only sent")
+
+    @result.setter
+    def result(self, result: Any) -> None:
+        self.packed_result = None if result is None else pack(result, "the result of the step")
+
+
+_NO_TICKET: Future[Any] = Future()
