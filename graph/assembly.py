@@ -46,9 +46,7 @@ class Assembly:
             waits = [self.rings[index][0] for index in op.waits]
             signals = [(*self.rings[index][0], self.rings[index][1]) for index in op.signals]
             firing = self._firing(op.node, lane.name, spans)
-            found.append(
-                Op(op.node, self.positions[op.node], op.lag, firing, op.entry, waits, signals)
-            )
+            found.append(Op(op.node, self.positions[op.node], op.lag, firing, op.entry, waits, signals))
         return found
 
     def _firing(self, node: str, lane: str, spans: Spans) -> Firing:

@@ -11,9 +11,10 @@ from typing import Any
 import torch
 
 from graph.errors import InternalError
+from graph.lanes.board import FREE
 from graph.lanes.thread import Ring, Semaphore
 from graph.program import Program
-from graph.slots import FREE, Pool, Record
+from graph.slots import Pool, Record
 from graph.views import NodeViews, Slots
 
 

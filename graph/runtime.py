@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
@@ -20,17 +20,21 @@ from typing import Any
 import torch
 
 from graph.admission import Admission
+from graph.assembly import Assembly
 from graph.bind import bind
 from graph.checked import check_rest
-from graph.errors import InternalError, LifecycleError, RuntimeStopped, Stuck
-from graph.firing import Firing
+from graph.errors import BindError, InternalError, LaneDied, LifecycleError, RuntimeStopped, Stuck
 from graph.interpreter import SWITCH_INTERVAL_MS, steady
 from graph.lanes import thread as lane_thread
-from graph.lanes.thread import LaneThread, Ring, Shared
-from graph.node import Context, Executor, Rows
-from graph.program import LaneProgram, Op, Program
+from graph.lanes.board import FREE
+from graph.lanes.process import ProcessLane, Upcalls
+from graph.lanes.processes import Options, Processes
+from graph.lanes.thread import LaneThread, Ring, Semaphore, Shared
+from graph.node import Executor, Rows
+from graph.program import Op, Program
 from graph.rows import RequestRows
-from graph.slots import Pool, Record, allocate
+from graph.shared_slots import SharedViews
+from graph.slots import Pool, allocate, request_rows
 from graph.stepping import StepRecord, cut_short, stopped
 from graph.trace import SPANS_KEPT, Span, Spans, Trace, collect, read_clock, this_process, versions
 from graph.views import NodeViews
@@ -78,30 +82,77 @@ class Runtime:
         self.quarantined: list[tuple[str, int, int]] = []
         """(buffer, slot, step) of slots that are kept out of use."""
         topology = self.program.topology
-        self.pools = allocate(topology, executor.dims, executor.resources, device)
-        self.rows = _request_rows(self.pools)
+        count = request_rows(topology, executor.dims)
+        self.rows = None if count is None else RequestRows(count)
         self._device, self._threads, self._drain_timeout = device, threads, drain_timeout
         self._switch_interval_ms = switch_interval_ms
         self._routes = {name: frozenset(nodes) for name, nodes in topology.steps_routes().items()}
         names = [op.node for lane in self.program.lanes for op in lane.ops]
         self._position = {name: position for position, name in enumerate(names)}
-        self._shared = Shared({}, [0] * len(names))
-        self._admission = Admission(self.program, self._shared, self._position, self.capacity)
+        self._processes: Processes | None = None
+        if any(lane.worker == "process" for lane in self.program.lanes):
+            options = Options(device, checked, record, threads, switch_interval_ms)
+            self._processes = Processes(self.program, executor, self._position, self.capacity, options)
+            self.pools: Mapping[str, Pool] = self._processes.pools()
+            self._shared: Shared = self._processes.shared
+        else:
+            self.pools = allocate(topology, executor.dims, executor.resources, device)
+            self._shared = Shared({}, [0] * len(names))
+        self._admission = self._new_admission()
         self._outbox = self._admission.outbox
         self._spans: list[Spans] = [deque(maxlen=SPANS_KEPT if record else 0) for _ in self.program.lanes]
         self._fault: BaseException | None = None
-        self._lane_faults: list[LifecycleError] = []
-        self._views: list[NodeViews] = []
-        self._channels: list[Ring] = [
-            (_semaphores(channel.capacity, channel.tokens), channel.capacity)
-            for channel in self.program.channels
-        ]
+        self._lane_faults: list[Exception] = []
+        """Of nodes that failed to start or to stop, and of lanes whose nodes could not be had."""
+        self._channels = self._new_channels()
+        self._assembly = self._new_assembly()
+        self._views = self._assembly.views
         self._ops = [
-            self._bound_ops(lane, spans) for lane, spans in zip(self.program.lanes, self._spans, strict=True)
+            self._assembly.ops(lane, spans) if lane.worker == "thread" else []
+            for lane, spans in zip(self.program.lanes, self._spans, strict=True)
         ]
+        self._away_spans = dict.fromkeys((lane.name for lane in self.program.lanes), 0)
+        """How many spans have come from each process lane; of older ones the span may be dropped."""
         self._ready = threading.Barrier(len(self.program.lanes) + 1)
         self._lanes: list[LaneThread] = []
+        self._rested = False
+        """Whether the semaphores and slots were found to be at rest after the run."""
         self._scope = ExitStack()
+
+    def _new_admission(self) -> Admission:
+        if self._processes is None:
+            return Admission(self.program, self._shared, self._position, self.capacity)
+        return Admission(
+            self.program,
+            self._shared,
+            self._position,
+            self.capacity,
+            self._processes.new_record,
+            self._processes.lanes.values(),
+        )
+
+    def _new_channels(self) -> list[Ring]:
+        across = {} if self._processes is None else self._processes.rings
+        return [
+            across.get(index) or (_semaphores(channel.capacity, channel.tokens), channel.capacity)
+            for index, channel in enumerate(self.program.channels)
+        ]
+
+    def _new_assembly(self) -> Assembly:
+        tokens = [channel.tokens for channel in self.program.channels]
+        processes = self._processes
+        return Assembly(
+            self.program.topology,
+            self.executor,
+            self.pools,
+            self._shared.records,
+            self._position,
+            dict(enumerate(zip(self._channels, tokens, strict=True))),
+            self._quarantine,
+            self.checked,
+            NodeViews if processes is None else partial(SharedViews, processes.board),
+            {} if processes is None else processes.shares(),
+        )
 
     # -- starting and stopping -------------------------------------------------------------------------------
 
@@ -111,7 +162,7 @@ class Runtime:
         try:
             self._scope.enter_context(steady(self._switch_interval_ms))
             self._lanes = [
-                LaneThread(f"laneflow-{lane.name}", partial(self._lane_main, position))
+                LaneThread(f"laneflow-{lane.name}", self._main_of(position))
                 for position, lane in enumerate(self.program.lanes)
             ]
             for lane in self._lanes:
@@ -119,6 +170,7 @@ class Runtime:
             self._ready.wait()
             if self._lane_faults:
                 raise self._lane_faults[0]
+            self._check_fault()
             return self
         except BaseException:
             self._give_up()
@@ -130,7 +182,9 @@ class Runtime:
             self._ready.abort()
             self._admission.close()
             self._halt()
-            self._join(None)
+            if not self._join(GRACE_S if self._processes is not None else None):
+                self._kill()
+                self._join(None)
         finally:
             self._forget_lanes()
 
@@ -142,9 +196,10 @@ class Runtime:
     def stop(self, *, cancel: bool = False) -> None:
         """Drain and end every lane; with `cancel`, steps that have not started end as `RuntimeStopped`.
 
-        Raises `Stuck` after `drain_timeout` seconds, `InternalError` where a lane died of our own fault, and
-        `LifecycleError` where a node's `stop` raised. A KeyboardInterrupt while draining ends the lanes after
-        the calls that they are in; another one stops waiting for those. Not to be called on a lane.
+        Raises `Stuck` after `drain_timeout` seconds, `LaneDied` where the process of a lane ended,
+        `InternalError` where a lane died of our own fault, and `LifecycleError` where a node's `stop` raised. A
+        KeyboardInterrupt while draining ends the lanes after the calls that they are in; another one stops waiting
+        for those. Not to be called on a lane.
         """
         if threading.current_thread() in self._lanes:
             raise RuntimeError(
@@ -167,12 +222,18 @@ class Runtime:
             raise
         finally:
             self._leave()
-        if self._fault is not None:
-            raise InternalError("a lane ended by a fault of laneflow's own") from self._fault
+        self._check_fault()
         if self._lane_faults:
             raise self._lane_faults[0]
-        if self.checked and not self._shared.halted:
+        if self.checked and not self._shared.halted and not self._rested:
+            self._rested = True
             check_rest(self.program, self._channels, self._done(), self.held_slots())
+
+    def _check_fault(self) -> None:
+        if isinstance(self._fault, LaneDied):
+            raise self._fault
+        if self._fault is not None:
+            raise InternalError("a lane ended by a fault of laneflow's own") from self._fault
 
     def _leave(self) -> None:
         """Leave no ticket unresolved and the interpreter as it was."""
@@ -187,6 +248,10 @@ class Runtime:
     def _forget_lanes(self) -> None:
         try:
             self._lanes = [lane for lane in self._lanes if not lane.over.is_set()]
+            if self._lanes:
+                self._kill()
+            elif self._processes is not None:
+                self._processes.close()
         finally:
             self._scope.close()
 
@@ -202,10 +267,17 @@ class Runtime:
             lane.join()
         return True
 
+    def _kill(self) -> None:
+        """End the processes of lanes that do not end by themselves."""
+        if self._processes is not None:
+            self._processes.kill()
+
     def _halt(self) -> None:
         """Wake every lane; each ends instead of going on."""
         self._shared.halted = True
         self._admission.ring()
+        if self._processes is not None:
+            self._processes.halt()
         for locks, _ in self._channels:
             for lock in locks:
                 try:
@@ -285,18 +357,74 @@ class Runtime:
                 except LifecycleError:
                     continue  # noted; the other nodes still stop
 
+    def _main_of(self, position: int) -> Callable[[], None]:
+        lane = self.program.lanes[position]
+        if self._processes is None or lane.worker == "thread":
+            return partial(self._lane_main, position)
+        return partial(self._process_main, position, self._processes, self._processes.lanes[lane.name])
+
+    def _process_main(self, position: int, processes: Processes, lane: ProcessLane) -> None:
+        """Stands here for a lane that is in another process."""
+        try:
+            try:
+                lane.start()
+            except (BindError, LifecycleError) as fault:
+                self._lane_faults.append(fault)
+                return
+            finally:
+                self._ready.wait()
+            lane.serve(self._upcalls(position, processes, lane.name))
+        except threading.BrokenBarrierError:
+            pass  # the run has not started
+        except BaseException as fault:
+            if not lane.killed:
+                self._died(fault)
+        finally:
+            lane.end()
+
+    def _upcalls(self, position: int, processes: Processes, lane: str) -> Upcalls:
+        def through(turn: int, nodes: int, result: bytes | None) -> None:
+            step = self._shared.records.get(turn)
+            if step is None:
+                return  # given up meanwhile
+            if result is not None:
+                processes.take_result(lane, step, result)
+            for _ in range(nodes):
+                self._through(step)
+
+        def spans(found: list[tuple[Any, ...]]) -> None:
+            self._spans[position].extend(found)
+            self._away_spans[lane] += len(found)
+
+        return Upcalls(
+            through,
+            spans,
+            processes.value,
+            partial(processes.failed, lane),
+            self._admission.starve,
+            self._admission.unstarve,
+            self._quarantine,
+            self._lane_faults.append,
+        )
+
+    def _quarantine(self, buffer: str, slot: int, step: int) -> None:
+        self.quarantined.append((buffer, slot, step))
+
     def _died(self, fault: BaseException) -> None:
         """The lane cannot go on: end the run, and let nobody wait for what will not come."""
         self._fault = self._fault or fault
         self._admission.close()
         self._halt()
-        self._outbox.abandon(_internal)
+        died = self._fault
+        self._outbox.abandon(
+            partial(LaneDied, died.lane, died.exit_code) if isinstance(died, LaneDied) else _internal
+        )
 
     def _call_lifecycle(self, op: Op, phase: str) -> None:
         implementation = self.executor.nodes[op.node]
         try:
             if phase == "start":
-                implementation.start(self._context(op.node))
+                implementation.start(self._assembly.context(op.node, self._device))
             else:
                 implementation.stop()
         except BaseException as error:
@@ -304,59 +432,6 @@ class Runtime:
             fault.__cause__ = error
             self._lane_faults.append(fault)
             raise fault from error
-
-    # -- assembling ------------------------------------------------------------------------------------------
-
-    def _context(self, node: str) -> Context:
-        topology = self.program.topology
-        declared = topology.nodes[node]
-        persistent = {
-            use.buffer
-            for use in (*declared.reads, *declared.writes)
-            if topology.buffers[use.buffer].persistent
-        }
-        return Context(
-            node,
-            {**topology.dims, **self.executor.dims},
-            tuple(self._routes),
-            self._device,
-            {name: _content(self.pools[name]) for name in sorted(persistent)},
-        )
-
-    def _bound_ops(self, lane: LaneProgram, spans: Spans) -> list[lane_thread.Op]:
-        return [self._bound_op(lane, op, spans) for op in lane.ops]
-
-    def _bound_op(self, lane: LaneProgram, op: Op, spans: Spans) -> lane_thread.Op:
-        topology = self.program.topology
-        views = NodeViews(op.node, topology, self.pools, self._failed)
-        self._views.append(views)
-        firing = Firing(
-            op.node,
-            self.executor.nodes[op.node],
-            topology,
-            lane.name,
-            self.pools,
-            views,
-            spans if spans.maxlen else None,
-            self._shared.records.get,
-            self._quarantine,
-            self.checked,
-        )
-        signals = [
-            (self._channels[index][0], self._channels[index][1], self.program.channels[index].tokens)
-            for index in op.signals
-        ]
-        waits = [self._channels[index] for index in op.waits]
-        return lane_thread.Op(op.node, self._position[op.node], op.lag, firing, op.entry, waits, signals)
-
-    def _failed(self, turn: int) -> bool:
-        step = self._shared.records.get(turn)
-        return step is None or step.error is not None
-
-    def _quarantine(self, buffer: str, slot: int, step: int) -> None:
-        self.quarantined.append((buffer, slot, step))
-        for views in self._views:
-            views.forget()
 
     # -- looking at a run ------------------------------------------------------------------------------------
 
@@ -374,7 +449,10 @@ class Runtime:
 
         `rank` tells the processes of one run apart; `notes` is what the application has to say of the run.
         """
-        fired = [sum(op.firing.fired for op in ops) for ops in self._ops]
+        fired = [
+            sum(op.firing.fired for op in ops) + self._away_spans[lane.name]
+            for lane, ops in zip(self.program.lanes, self._ops, strict=True)
+        ]
         kept = [len(spans) for spans in self._spans]
         lanes = [lane.name for lane in self.program.lanes]
         return Trace(
@@ -398,7 +476,7 @@ class Runtime:
             (name, slot)
             for name, pool in self.pools.items()
             for slot, tenant in enumerate(pool.tenant)
-            if tenant is not None
+            if tenant != FREE
         ]
 
     def wait_graph(self) -> str:
@@ -421,18 +499,6 @@ class Runtime:
         return "no step" if step is None else f"step {step.index}"
 
 
-def _request_rows(pools: Mapping[str, Pool]) -> RequestRows | None:
-    """An allocator for the rows of the request-keyed records: as many as the shortest of them has."""
-    sizes = [
-        tensor.shape[0]
-        for pool in pools.values()
-        if pool.buffer.keyed_by is not None
-        for tensor in pool.tensors()
-        if tensor.dim() > 0
-    ]
-    return RequestRows(min(sizes)) if sizes else None
-
-
 def _check_numbers(queue: int, threads: int | None, drain_timeout: float | None) -> None:
     if queue < 1:
         raise ValueError(f"queue={queue}: at least one step must be able to wait")
@@ -446,13 +512,9 @@ def _internal() -> InternalError:
     return InternalError("a lane ended by a fault of laneflow's own; please report it")
 
 
-def _content(pool: Pool) -> Any:
-    return Record(pool.slots[0]) if pool.is_record else pool.slots[0]
-
-
-def _semaphores(count: int, free: int) -> list[threading.Lock]:
+def _semaphores(count: int, free: int) -> list[Semaphore]:
     """Binary semaphores of which the first `free` are open."""
-    locks = [threading.Lock() for _ in range(max(count, 1))]
+    locks: list[Semaphore] = [threading.Lock() for _ in range(max(count, 1))]
     for lock in locks[free:]:
         lock.acquire()
     return locks

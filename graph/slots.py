@@ -6,7 +6,7 @@ tenant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from graph.errors import BindError
@@ -132,6 +132,25 @@ def shape_of(buffer: str, field: str, kind: TensorType, dims: Mapping[str, int])
         return [dim if isinstance(dim, int) else dims[dim] for dim in kind.dims]
     except KeyError as error:
         raise BindError(f"`{buffer}.{field}`: dimension {error} has no size: set it in `dims`") from None
+
+
+def request_rows(topology: Topology, dims: Mapping[str, int]) -> int | None:
+    """How many rows the request-keyed records have: as many as the shortest of them; None where there are none."""
+    sizes = {**topology.dims, **dims}
+    found = [
+        shape[0]
+        for name, buffer in topology.buffers.items()
+        if buffer.keyed_by is not None
+        for shape in _shapes(name, topology, sizes)
+        if shape
+    ]
+    return min(found, default=None)
+
+
+def _shapes(name: str, topology: Topology, sizes: Mapping[str, int]) -> Iterator[list[int]]:
+    declared = topology.types[topology.buffers[name].type]
+    if not isinstance(declared, str):
+        yield from (shape_of(name, field, kind, sizes) for field, kind in declared.items())
 
 
 def _tensor(

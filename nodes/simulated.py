@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from graph.node import Executor, Node, Ports, Step
@@ -59,7 +60,7 @@ def simulated(
     """An executor for any topology: each node takes its cost in ms, by default from the file's `costs`.
 
     Dispatches are simulated devices, the rest is host work; an emitting node's result is the step's index.
-    Resources are plain objects.
+    Resources are plain objects. Any lane may be a process.
     """
     durations = {**topology.costs, **(costs or {})}
     nodes: dict[str, Node] = {
@@ -69,4 +70,5 @@ def simulated(
         for name, node in topology.nodes.items()
     }
     resources = {name: object for name, kind in topology.types.items() if kind == "resource"}
-    return Executor(nodes, capabilities=frozenset(topology.requires), resources=resources)
+    factory = partial(simulated, topology, durations, holds_lock=holds_lock)
+    return Executor(nodes, frozenset(topology.requires), resources, factory=factory)

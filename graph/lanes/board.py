@@ -124,7 +124,9 @@ class Area:
     def next_place(self) -> int:
         """A place that was never used; call it under the board's lock. Raises `MemoryError` after the last."""
         if self._taken[0] >= SPARES:
-            raise MemoryError(f"{SPARES} slots of `{self._room.name}` are quarantined; there is no spare one left")
+            raise MemoryError(
+                f"{SPARES} slots of `{self._room.name}` are quarantined; there is no spare one left"
+            )
         self._taken[0] += 1
         return self._room.slots + self._taken[0] - 1
 

@@ -73,7 +73,9 @@ class Inbox:
     def __init__(self, plan: Plan, up: Up) -> None:
         self._plan, self._board = plan, plan.board
         self.mailbox = Mailbox(lambda: self.halted)
-        self._common = Common(plan.board, [*plan.positions], plan.incoming, self.mailbox, partial(_tell, up, plan))
+        self._common = Common(
+            plan.board, [*plan.positions], plan.incoming, self.mailbox, partial(_tell, up, plan)
+        )
         self._visits = {name: frozenset(nodes) for name, nodes in plan.topology.steps_routes().items()}
         self._own = frozenset(op.node for op in plan.lane.ops)
         self._records: dict[int, AwayStep] = {}
@@ -82,7 +84,6 @@ class Inbox:
         self.arrived, self.last_turn = 0, NEVER
         self.bell = threading.Lock()
         """Let go of with each announcement."""
-        self.go: bool | None = None
 
     @property
     def halted(self) -> bool:
@@ -99,20 +100,14 @@ class Inbox:
             self.bell.acquire()
         return self._records.get(turn)
 
-    def await_go(self) -> bool:
-        while self.go is None and not self.halted:
-            self.bell.acquire()
-        return bool(self.go)
-
     def read(self, pipe: Connection) -> None:
         """Take announcements until the other side is gone, and this process with it."""
-        act = {
+        act: dict[str, Callable[..., None]] = {
             "step": self._on_step,
             "bubble": self._on_bubble,
             "end": self._on_end,
             "value": self._on_value,
             "failed": self._on_failed,
-            "go": self._on_go,
             "halt": self.mailbox.wake,
         }
         try:
@@ -128,7 +123,13 @@ class Inbox:
             os._exit(1)
 
     def _on_step(
-        self, turn: int, index: int, route: str, command: bytes | None, rows: tuple[tuple[int, int], ...], since: int
+        self,
+        turn: int,
+        index: int,
+        route: str,
+        command: bytes | None,
+        rows: tuple[tuple[int, int], ...],
+        since: int,
     ) -> None:
         if turn == self.arrived:
             self._records[turn] = AwayStep(
@@ -154,9 +155,6 @@ class Inbox:
 
     def _on_failed(self, turn: int, payload: bytes) -> None:
         self.mailbox.put(turn, ERROR, payload)
-
-    def _on_go(self, run: bool) -> None:
-        self.go = run
 
 
 def main(plan: Plan, down: Connection, up_pipe: Connection) -> None:
@@ -194,8 +192,7 @@ class _Lane:
                     self._up.send("started", pack_error(error, self._plan.lane.name))
                     return
                 self._up.send("started", None)
-                if self._inbox.await_go():
-                    self._run()
+                self._run()
             finally:
                 self._stop()
                 self._up.send("spans", self._new_spans())

@@ -59,9 +59,11 @@ class Upcalls:
 
 
 class ProcessLane:
-    """The child of one lane, and the two pipes to it. `start`, `go`, `serve`, `end` are for the lane's thread here."""
+    """The child of one lane, and the two pipes to it. `start`, `serve` and `end` are for the lane's thread here."""
 
-    def __init__(self, plan: child.Plan, shared: Shared, command_of: Callable[[StepRecord], bytes | None]) -> None:
+    def __init__(
+        self, plan: child.Plan, shared: Shared, command_of: Callable[[StepRecord], bytes | None]
+    ) -> None:
         self.name = plan.lane.name
         self._plan, self._shared = plan, shared
         self._command_of = command_of
@@ -102,13 +104,9 @@ class ProcessLane:
         if error is not None:
             raise unpack_error(error)
 
-    def go(self, run: bool) -> None:
-        """Every lane has started: run, or only stop the nodes again."""
-        self._send("go", run)
-
     def serve(self, upcalls: Upcalls) -> None:
         """Do what the child's messages say until it says goodbye; raises `LaneDied`, and what the child died of."""
-        act = {
+        act: dict[str, Callable[..., None]] = {
             "through": self._on_through(upcalls),
             "value": upcalls.value,
             "failed": upcalls.failed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,13 +24,14 @@ from graph.stepping import StepRecord
 from graph.topology import Topology
 
 
-@dataclass
 class BoardShared(Shared):
     """`Shared`, of which the children see `halted`, `starved` and `done` on the board."""
 
-    board: Board = field(kw_only=True)
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        super().__init__({}, board.done)
 
-    @property  # type: ignore[override]
+    @property
     def halted(self) -> bool:
         return bool(self.board.control[HALTED])
 
@@ -38,7 +39,7 @@ class BoardShared(Shared):
     def halted(self, halted: bool) -> None:
         self.board.control[HALTED] = halted
 
-    @property  # type: ignore[override]
+    @property
     def starved(self) -> bool:
         return bool(self.board.control[STARVED])
 
@@ -63,7 +64,12 @@ class Processes:
     """Raises `BindError` where the memory for the slots cannot be had."""
 
     def __init__(
-        self, program: Program, executor: Executor, positions: Mapping[str, int], capacity: int, options: Options
+        self,
+        program: Program,
+        executor: Executor,
+        positions: Mapping[str, int],
+        capacity: int,
+        options: Options,
     ) -> None:
         topology = program.topology
         self._program, self._executor, self._options = program, executor, options
@@ -71,7 +77,7 @@ class Processes:
         self._lane_of = {op.node: lane.name for lane in program.lanes for op in lane.ops}
         self._away = {lane.name for lane in program.lanes if lane.worker == "process"}
         self.board = _board(topology, self._dims, len(positions), _window(program, capacity))
-        self.shared = BoardShared({}, self.board.done, board=self.board)
+        self.shared = BoardShared(self.board)
         self.mailbox = Mailbox(lambda: self.shared.halted)
         self.rings = self._make_rings()
         self._takers = self._find_takers()
@@ -89,7 +95,9 @@ class Processes:
     def pools(self) -> Mapping[str, SharedPool]:
         """Every buffer, as far as it is in this process."""
         topology, executor = self._program.topology, self._executor
-        return allocate_shared(topology, self._dims, executor.resources, self._options.device, self.board, None)
+        return allocate_shared(
+            topology, self._dims, executor.resources, self._options.device, self.board, None
+        )
 
     def _make_rings(self) -> dict[int, Ring]:
         """One counting semaphore for each channel that a process lane is at."""
@@ -115,7 +123,11 @@ class Processes:
             self.board,
             {index: (self.rings[index][0][0], program.channels[index].tokens) for index in touching},
             self._incoming(name),
-            frozenset(key for key, takers in self._takers.items() if self._lane_of[key[0]] == name and takers - {name}),
+            frozenset(
+                key
+                for key, takers in self._takers.items()
+                if self._lane_of[key[0]] == name and takers - {name}
+            ),
             program.max_lag > 0,
             options.checked,
             options.record,
@@ -157,7 +169,11 @@ class Processes:
         """For nodes of this process, what sends their values to the children that take them."""
         found: dict[str, Share] = {}
         for node in self._lane_of:
-            kinds = [kind for producer, kind in self._takers if producer == node and self._takers[node, kind] - {None}]
+            kinds = [
+                kind
+                for producer, kind in self._takers
+                if producer == node and self._takers[node, kind] - {None}
+            ]
             if kinds and self._process_of(node) is None:
                 found[node] = partial(self._send_values, node, kinds)
         return found
@@ -217,7 +233,7 @@ class Processes:
 
 
 def _window(program: Program, capacity: int) -> int:
-    """For how many turns facts are needed: of unresolved steps, each with its bubbles, and as far as nodes look back."""
+    """For how many turns facts are needed: unresolved steps, each with its bubbles, and as far as nodes look back."""
     return (capacity + 1) * (1 + program.max_lag) + program.max_back + 1
 
 
@@ -228,7 +244,5 @@ def _board(topology: Topology, dims: Mapping[str, int], nodes: int, window: int)
     except (OSError, OverflowError, ValueError) as error:
         size = sum(room.slots * room.slot_bytes for room in need)
         raise BindError(
-            f"{size / 2**20:.0f} MiB of shared memory for the slots of `{topology.topology}` cannot be allocated: {error}"
+            f"{size / 2**20:.0f} MiB of shared memory for the slots of `{topology.topology}` cannot be had: {error}"
         ) from error
-
-

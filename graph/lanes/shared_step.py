@@ -124,12 +124,22 @@ class SharedStep(StepRecord):
 class OwnStep(SharedStep):
     """The record in the process of the run, which has the ticket. Made before the step arrives."""
 
-    def __init__(self, common: Common, sends_command: bool, *arguments: Any) -> None:
-        facts = common.board.facts(arguments[0])
+    def __init__(
+        self,
+        common: Common,
+        sends_command: bool,
+        turn: int,
+        index: int,
+        route: str,
+        visits: frozenset[str],
+        command: Any,
+        rows: Rows,
+    ) -> None:
+        facts = common.board.facts(turn)
         facts[:] = bytes(len(facts))
-        super().__init__(common, *arguments, Ticket())
-        assert isinstance(self.ticket, Ticket)
-        self.ticket.step = self
+        ticket = Ticket()
+        super().__init__(common, turn, index, route, visits, command, rows, ticket)
+        ticket.step = self
         self.packed_command = pack(self.command, "the command") if sends_command else None
 
     def resolve(self) -> None:
@@ -165,7 +175,9 @@ class Ticket(Future[Any]):
     def cancel(self) -> bool:
         if self.cancelled():
             return True
-        if self.step is None or not self.step.cancel(RuntimeStopped("the step was cancelled before it started")):
+        if self.step is None or not self.step.cancel(
+            RuntimeStopped("the step was cancelled before it started")
+        ):
             return False
         return super().cancel() and self.set_running_or_notify_cancel() is False
 

@@ -7,7 +7,7 @@ and each entry there says who may write it. A lane in a process of its own runs 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from graph.stepping import StepRecord
 
 NEVER = 1 << 62
-
 
 
 class Semaphore(Protocol):
@@ -32,6 +31,12 @@ Ring = tuple[list[Semaphore], int]
 
 
 class Counts(Protocol):
+    """Whole numbers by position, as in a list."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[int]: ...
+
     def __getitem__(self, position: int, /) -> int: ...
 
     def __setitem__(self, position: int, count: int, /) -> None: ...
