@@ -3,11 +3,13 @@
 # make test   set up .venv, then run the tests
 # make slow   the tests that take minutes
 # make check  lint, types, and validation of the shipped topologies
+# make bench  laneflow beside other ways to overlap three bodies, and what its parts cost (about half an hour)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 COMPILED := $(VENV)/.compiled
+PEERS := $(VENV)/.peers
 TOPOLOGY ?= pingpong
 RUN = $(BIN)/laneflow run $(TOPOLOGY) --prompt "The lanes of a pipeline" --max-tokens 64 --ignore-eos
 
@@ -41,8 +43,15 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/laneflow validate topologies
 
-bench: $(STAMP)
+$(PEERS): $(STAMP) benchmarks/install.py
+	$(BIN)/python -m benchmarks.install
+	touch $@
+
+bench: $(PEERS)
+	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.overlap
+	$(BIN)/python -m benchmarks.overhead
+	$(BIN)/python -m benchmarks.validation
 
 bench-decode: $(STAMP)
 	$(BIN)/python -m benchmarks.decode

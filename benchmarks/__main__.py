@@ -14,11 +14,11 @@ from pathlib import Path
 from benchmarks.machine import machine
 from benchmarks.peers.laneflow import TOPOLOGY
 from benchmarks.render import as_json, blocks, markdown, screen
+from benchmarks.results import RESULTS
 from benchmarks.rounds import all_peers, run
 from benchmarks.workloads import WORKLOADS, Workload
 from graph import load
 
-RESULTS = Path(__file__).with_name("results")
 QUICK_STEPS = 12
 QUICK_WORKLOADS = ["W2", "W3"]
 
@@ -27,9 +27,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="default %(default)s")
     parser.add_argument("--peers", nargs="+", choices=all_peers(), default=list(all_peers()), metavar="PEER")
-    parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, metavar="NAME", help="of " + ", ".join(WORKLOADS))
-    parser.add_argument("--quick", action="store_true", help="one short round: shows that all works, and measures nothing")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results (default %(default)s)")
+    parser.add_argument(
+        "--workloads", nargs="+", choices=WORKLOADS, metavar="NAME", help="of " + ", ".join(WORKLOADS)
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="one short round: shows that all works, and measures nothing"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS, help="folder for the results (default %(default)s)"
+    )
     args = parser.parse_args(argv)
     names = args.workloads or (QUICK_WORKLOADS if args.quick else list(WORKLOADS))
     workloads = [WORKLOADS[name] for name in names]

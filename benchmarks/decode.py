@@ -50,9 +50,7 @@ class Case:
         return rounded_context(PROMPT + self.tokens)
 
     def prompts(self) -> list[list[int]]:
-        return [
-            [3 + (7 * place + 31 * row) % 250 for place in range(PROMPT)] for row in range(self.batch)
-        ]
+        return [[3 + (7 * place + 31 * row) % 250 for place in range(PROMPT)] for row in range(self.batch)]
 
 
 class Ours:
@@ -132,9 +130,7 @@ def measure(case: Case, rounds: int) -> list[str]:
     ]
 
 
-def speed_line(
-    case: Case, reports: dict[str, list[Report]], theirs: float, agreeing: int, way: str
-) -> str:
+def speed_line(case: Case, reports: dict[str, list[Report]], theirs: float, agreeing: int, way: str) -> str:
     """A row of the first table."""
     ours = {name: period(found) for name, found in reports.items()}
     speeds = [1e3 * case.batch / step for step in (ours["pingpong"], ours["eager"], theirs)]
@@ -145,7 +141,9 @@ def speed_line(
 
 def hiding_line(case: Case, reports: dict[str, list[Report]]) -> str:
     """A row of the second table: host time is what `sync` takes beyond the device's own time."""
-    device = median(reports["sync"], lambda one: one.period.median - one.gap.median if one.period and one.gap else 0)
+    device = median(
+        reports["sync"], lambda one: one.period.median - one.gap.median if one.period and one.gap else 0
+    )
     sync, pingpong = period(reports["sync"]), period(reports["pingpong"])
     host = sync - device
     hidden = (sync - pingpong) / host if host > 0 else 0.0
@@ -167,7 +165,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--tokens", type=int, default=96, help="new tokens per request")
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 4, 16])
     parser.add_argument("--checkpoint", choices=("bundled", "67M"), nargs="+", default=["bundled", "67M"])
-    parser.add_argument("--folder", type=Path, default=Path("build/random-67m"), help="where the 67M one is written")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("build/random-67m"), help="where the 67M one is written"
+    )
     args = parser.parse_args(argv)
     logging.getLogger("laneflow").setLevel(logging.WARNING)
     transformers_logging.set_verbosity_error()
@@ -178,7 +178,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         write(args.folder)
     for name in args.checkpoint:
         read_config(folders[name])
-    cases = [Case(name, folders[name], batch, args.tokens) for name in args.checkpoint for batch in args.batch]
+    cases = [
+        Case(name, folders[name], batch, args.tokens) for name in args.checkpoint for batch in args.batch
+    ]
     lines = [measure(case, args.rounds) for case in cases]
     print(
         f"{args.rounds} rounds of {args.tokens} tokens, 1 thread, torch {torch.__version__}, "

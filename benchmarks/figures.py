@@ -79,8 +79,5 @@ def bound(topology: Topology, workload: Workload, runs: Iterable[Figures]) -> Pr
     costs = {"prepare": workload.prepare_ms, "dispatch": device, "reclaim": workload.reclaim_ms}
     return predict(
         topology,
-        {
-            node: Fraction(costs.get(node, 0.0)).limit_denominator(10**6)
-            for node in topology.nodes
-        },
+        {node: Fraction(costs.get(node, 0.0)).limit_denominator(10**6) for node in topology.nodes},
     )

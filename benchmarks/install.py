@@ -9,30 +9,47 @@ import json
 import re
 import subprocess
 import sys
-from importlib import metadata
+import tomllib
 from pathlib import Path
 
+PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 NOTE = Path(sys.prefix, "bench-peers.json")
-PEERS = {"ray": "ray_compiled_graph"}
-"""Peers whose file has another name than what they need."""
+PEERS = {"ray": "ray_compiled_graph", "setuptools": "pypeln"}
+"""Which peer needs what has another name than its file."""
 
 
 def requirements() -> list[str]:
     """Those of the `bench` extra."""
-    marked = (text.partition(";") for text in metadata.requires("laneflow") or [])
-    return [text.strip() for text, _, marker in marked if re.search(r"extra\s*==\s*['\"]bench['\"]", marker)]
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    listed: list[str] = project["optional-dependencies"]["bench"]
+    return listed
+
+
+def name_of(requirement: str) -> str:
+    """What it requires, without version."""
+    return re.split(r"[^\w-]", requirement, maxsplit=1)[0]
 
 
 def install() -> dict[str, str]:
     """By peer, why what it needs could not be installed."""
     failed = {}
     for requirement in requirements():
-        words = [sys.executable, "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", requirement]
+        words = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--constraint",
+            "constraints.txt",
+            requirement,
+        ]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode:
-            name = re.split(r"[^\w-]", requirement, maxsplit=1)[0]
+            name = name_of(requirement)
             lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-            failed[PEERS.get(name, name)] = (lines or [f"pip ended with {done.returncode}"])[-1]
+            reason = (lines or [f"pip ended with {done.returncode}"])[-1]
+            failed[PEERS.get(name, name)] = re.sub(r"\S+://\S+", "its address", reason)
     return failed
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import torch
+from safetensors.torch import save_file
 from transformers import DeepseekV4Config, DeepseekV4ForCausalLM
 
 SEED = 7
@@ -56,7 +57,7 @@ CONFIG = {
 
 
 def write(directory: Path) -> int:
-    """Write config.json and the weights, unless they are there; returns the number of parameters."""
+    """Write config.json and the weights; returns the number of parameters."""
     directory.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(SEED)
     model = DeepseekV4ForCausalLM(DeepseekV4Config(**CONFIG))
@@ -64,7 +65,8 @@ def write(directory: Path) -> int:
     with torch.no_grad():
         for name, tensor in model.state_dict().items():
             _draw(name, tensor, generator)
-    model.save_pretrained(directory)
+    weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
     (directory / "config.json").write_text(json.dumps(CONFIG, indent=1) + "\n", encoding="utf-8")
     return sum(parameter.numel() for parameter in model.parameters())
 

@@ -73,7 +73,14 @@ def _block(found: Results, workload: Workload, topology: Topology) -> Block:
         medians = over_rounds(list(rounds.values()))
         to_reference = ratio(rounds, runs.get(REFERENCE, {}), main)
         rows.append(
-            Row(peer, titles[peer], len(rounds), medians, to_reference, main(medians) / least if least else None)
+            Row(
+                peer,
+                titles[peer],
+                len(rounds),
+                medians,
+                to_reference,
+                main(medians) / least if least else None,
+            )
         )
     rows.sort(key=lambda row: main(row.figures))
     return Block(workload, least, prediction.limit.text, tuple(rows))
@@ -83,7 +90,12 @@ def _cells(row: Row) -> list[str]:
     one = row.figures
     micro = [one.gap_py * 1e3, one.gap_py_p99 * 1e3, one.gap_true * 1e3, one.step * 1e3]
     ratios = [f"{value:.3f}" if value is not None else "-" for value in (row.to_reference, row.to_bound)]
-    return [row.title, f"{one.period:.3f}", *(f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" for value in micro), *ratios]
+    return [
+        row.title,
+        f"{one.period:.3f}",
+        *(f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" for value in micro),
+        *ratios,
+    ]
 
 
 def _head(block: Block) -> str:

@@ -187,6 +187,8 @@ class Runtime:
                 self._join(None)
         finally:
             self._forget_lanes()
+            if self._processes is not None and not self._lanes:
+                self._processes.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
@@ -209,6 +211,19 @@ class Runtime:
 
     def _stop(self, cancel: bool) -> None:
         try:
+            self._drain(cancel)
+            self._check_fault()
+            if self._lane_faults:
+                raise self._lane_faults[0]
+            if self.checked and not self._shared.halted and not self._rested:
+                self._rested = True
+                check_rest(self.program, self._channels, self._done(), self.held_slots())
+        finally:
+            if self._processes is not None and not self._lanes:
+                self._processes.close()
+
+    def _drain(self, cancel: bool) -> None:
+        try:
             self._admission.close()
             if cancel:
                 for step in self._outbox.unresolved():
@@ -218,16 +233,11 @@ class Runtime:
                 raise Stuck(self.wait_graph())
         except BaseException as error:
             self._halt()
-            self._join(GRACE_S if isinstance(error, Stuck) else None)
+            if not self._join(GRACE_S if isinstance(error, Stuck) else None):
+                self._kill()
             raise
         finally:
             self._leave()
-        self._check_fault()
-        if self._lane_faults:
-            raise self._lane_faults[0]
-        if self.checked and not self._shared.halted and not self._rested:
-            self._rested = True
-            check_rest(self.program, self._channels, self._done(), self.held_slots())
 
     def _check_fault(self) -> None:
         if isinstance(self._fault, LaneDied):
@@ -248,10 +258,8 @@ class Runtime:
     def _forget_lanes(self) -> None:
         try:
             self._lanes = [lane for lane in self._lanes if not lane.over.is_set()]
-            if self._lanes:
-                self._kill()
-            elif self._processes is not None:
-                self._processes.close()
+            if self._lanes and self._processes is not None:
+                self._processes.kill()
         finally:
             self._scope.close()
 
@@ -271,6 +279,7 @@ class Runtime:
         """End the processes of lanes that do not end by themselves."""
         if self._processes is not None:
             self._processes.kill()
+            self._join(GRACE_S)
 
     def _halt(self) -> None:
         """Wake every lane; each ends instead of going on."""

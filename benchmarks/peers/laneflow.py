@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.work import Body, Call, Calls, Work
-from graph import Executor, Runtime, Step, compile, load
+from graph import Executor, Node, Runtime, Step, compile, load
 from graph.trace import Span
 from nodes import DispatchNode, PrepareNode, ReclaimNode, ReleaseNode
 
@@ -49,18 +50,21 @@ def run_with(work: Work, overrides: list[str]) -> Calls:
     """As `run`, with values of the topology overridden."""
     slots = [f"buffers.{buffer}.slots={work.slots}" for buffer in ("inputs", "outputs")]
     topology = load(str(TOPOLOGY), [*slots, *overrides])
-    executor = Executor(
-        {
-            "prepare": Prepare(work.prepare),
-            "dispatch": Device(work.device),
-            "reclaim": Reclaim(work.reclaim),
-            "release": ReleaseNode(),
-        }
-    )
-    with Runtime(compile(topology), executor, queue=work.steps) as running:
+    with Runtime(compile(topology), executor(work), queue=work.steps) as running:
         for step in range(work.steps):
             running.submit(step)
     return _calls(running.spans())
+
+
+def executor(work: Work) -> Executor:
+    """The bodies as nodes; a lane in another process makes its own."""
+    nodes: dict[str, Node] = {
+        "prepare": Prepare(work.prepare),
+        "dispatch": Device(work.device),
+        "reclaim": Reclaim(work.reclaim),
+        "release": ReleaseNode(),
+    }
+    return Executor(nodes, factory=partial(executor, work))
 
 
 def _calls(spans: Iterable[Span]) -> Calls:

@@ -15,7 +15,6 @@ from ray.dag import InputNode
 from benchmarks.work import Body, Call, Calls, Work, timed
 
 
-@ray.remote(num_cpus=0)
 class Stage:
     """Calls one body; it keeps the calls until the run is over."""
 
@@ -40,7 +39,8 @@ def run(work: Work) -> Calls:
 
 
 def _run(work: Work) -> Calls:
-    stages: list[Any] = [Stage.remote(body) for body in (work.prepare, work.device, work.reclaim)]
+    actor: Any = ray.remote(num_cpus=0)(Stage)
+    stages: list[Any] = [actor.remote(body) for body in (work.prepare, work.device, work.reclaim)]
     with InputNode() as node:
         for stage in stages:
             node = stage.step.bind(node)

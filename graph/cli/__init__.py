@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 GROUP = "laneflow.commands"
 BUILT_IN = {
+    "new": "graph.cli.new:NEW",
     "validate": "graph.cli.validate:VALIDATE",
     "plan": "graph.cli.plan:PLAN",
     "diff": "graph.cli.diff:DIFF",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Any
 
 from graph.assembly import Assembly, Share
@@ -58,13 +59,34 @@ class Plan:
 
 
 class Up:
-    """The pipe to the process of the run; for the lane's thread alone."""
+    """The pipe to the process of the run. What a lane elsewhere may need at once is sent by the lane itself; the rest
+    is posted, and written by a thread that is no lane, so that no step waits for it."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
+        self._writing = threading.Lock()
+        self._posted: SimpleQueue[tuple[Any, ...] | None] = SimpleQueue()
+        self._writer = threading.Thread(target=self._write, name="laneflow-writer", daemon=True)
+        self._writer.start()
 
     def send(self, *message: Any) -> None:
-        self._pipe.send_bytes(marshal.dumps(message))
+        with self._writing:
+            self._pipe.send_bytes(marshal.dumps(message))
+
+    def post(self, *message: Any) -> None:
+        self._posted.put(message)
+
+    def flush(self) -> None:
+        """Wait until all that was posted is written; nothing is posted any more."""
+        self._posted.put(None)
+        self._writer.join()
+
+    def _write(self) -> None:
+        try:
+            while (message := self._posted.get()) is not None:
+                self.send(*message)
+        except OSError:
+            os._exit(1)  # the process of the run is no more
 
 
 class Inbox:
@@ -169,8 +191,9 @@ def main(plan: Plan, down: Connection, up_pipe: Connection) -> None:
         try:
             _Lane(plan, inbox, up).live()
         except BaseException as fault:
-            up.send("fault", pack_error(fault, plan.lane.name))
-        up.send("goodbye")
+            up.post("fault", pack_error(fault, plan.lane.name))
+        up.post("goodbye")
+        up.flush()
     except BrokenPipeError:
         os._exit(1)  # the process of the run is no more
 
@@ -195,7 +218,7 @@ class _Lane:
                 self._run()
             finally:
                 self._stop()
-                self._up.send("spans", self._new_spans())
+                self._up.post("spans", self._new_spans())
 
     def _start(self) -> None:
         plan = self._plan
@@ -253,7 +276,7 @@ class _Lane:
         assert isinstance(step, AwayStep)
         step.left -= 1
         if step.left == 0:
-            self._up.send("through", step.turn, step.own, step.packed_result, self._new_spans())
+            self._up.post("through", step.turn, step.own, step.packed_result, self._new_spans())
 
     def _new_spans(self) -> list[tuple[Any, ...]]:
         found = list(self._spans)
@@ -266,7 +289,7 @@ class _Lane:
                 self._nodes[node].stop()
             except BaseException as error:
                 fault = LifecycleError(node, "stop", error)
-                self._up.send("stop_fault", pack_error(fault, self._plan.lane.name))
+                self._up.post("stop_fault", pack_error(fault, self._plan.lane.name))
 
 
 def _tell(up: Up, plan: Plan, turn: int, error: Exception) -> None:

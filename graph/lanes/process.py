@@ -62,10 +62,16 @@ class ProcessLane:
     """The child of one lane, and the two pipes to it. `start`, `serve` and `end` are for the lane's thread here."""
 
     def __init__(
-        self, plan: child.Plan, shared: Shared, command_of: Callable[[StepRecord], bytes | None]
+        self,
+        name: str,
+        plan: Callable[[], child.Plan],
+        shared: Shared,
+        command_of: Callable[[StepRecord], bytes | None],
     ) -> None:
-        self.name = plan.lane.name
-        self._plan, self._shared = plan, shared
+        self.name = name
+        self._plan = plan
+        """Made only for the spawn: it holds semaphores."""
+        self._shared = shared
         self._command_of = command_of
         self._announced = 0
         self._end_announced = False
@@ -83,7 +89,7 @@ class ProcessLane:
         self._up, theirs_up = context.Pipe(duplex=False)
         self._process = context.Process(
             target=child.main,
-            args=(self._plan, theirs_down, theirs_up),
+            args=(self._plan(), theirs_down, theirs_up),
             name=f"laneflow-{self.name}",
             daemon=True,
         )

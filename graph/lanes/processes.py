@@ -86,7 +86,9 @@ class Processes:
             lane for node, lane in self._lane_of.items() if topology.nodes[node].kind in ("prepare", "bind")
         }
         self.lanes = {
-            lane: ProcessLane(self._plan(lane, positions), self.shared, partial(self._command, lane))
+            lane: ProcessLane(
+                lane, partial(self._plan, lane, positions), self.shared, partial(self._command, lane)
+            )
             for lane in self._away
         }
 

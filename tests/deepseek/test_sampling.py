@@ -24,6 +24,16 @@ def test_temperature_zero_takes_the_best_whatever_the_seed() -> None:
     assert sample(logits, zero, one, torch.tensor([1, 2]), torch.tensor([3, 4])).tolist() == [1, 0]
 
 
+def test_a_greedy_batch_gets_what_it_would_get_beside_a_sampled_request() -> None:
+    logits = torch.randn(4, 50, generator=torch.Generator().manual_seed(2)).repeat(
+        1, 2
+    )  # every logit twice: ties
+    zero, one, number = torch.zeros(4), torch.ones(4), torch.arange(4)
+    alone = sample(logits, zero, one, number, number)
+    beside = sample(logits, torch.tensor([0.0, 0.0, 0.0, 1.0]), one, number, number)
+    assert alone[:3].tolist() == beside[:3].tolist()
+
+
 def test_greedy_and_sampled_requests_share_a_batch() -> None:
     logits = torch.tensor([[0.0, 1.0, 0.5]]).expand(2000, -1)
     temperature = torch.arange(2000) % 2 * 1.0

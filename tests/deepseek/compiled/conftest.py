@@ -1,5 +1,7 @@
 """One small network whose step is compiled once, and kept with pytest's own cache between runs."""
 
+import os
+
 import pytest
 import torch
 
@@ -7,6 +9,7 @@ from deepseek.compiled import Choice, StepShape, choose
 from deepseek.config import AttentionKind, LayerConfig, ModelConfig
 from deepseek.model import Model
 
+USER_CACHE = os.environ.get("XDG_CACHE_HOME")
 CONTEXT = 256
 BATCH = 4
 
@@ -74,3 +77,12 @@ def compiled(request: pytest.FixtureRequest) -> Choice:
         pytest.skip("needs a C++ compiler")
     assert choice.step is not None, choice.reason
     return choice
+
+
+@pytest.fixture
+def user_cache(no_compiled_steps: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache of whoever runs the tests, where `make setup` has put a step."""
+    if USER_CACHE is None:
+        monkeypatch.delenv("XDG_CACHE_HOME")
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", USER_CACHE)

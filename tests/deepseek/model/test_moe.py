@@ -1,4 +1,4 @@
-"""Both ways of running the experts do what the formula says."""
+"""All ways of running the experts do what the formula says."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def one_by_one(experts: Experts, x: Tensor, picks: Tensor, weights: Tensor) -> T
     return result
 
 
-@pytest.mark.parametrize("way", ["_dense", "_grouped"])
+@pytest.mark.parametrize("way", ["_dense", "_grouped", "_picked"])
 def test_each_token_passes_its_picks(way: str, routed: tuple[Experts, Tensor, Tensor, Tensor]) -> None:
     experts, *inputs = routed
     torch.testing.assert_close(
