@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -12,12 +14,12 @@ from rich.progress import Progress
 from rich.table import Table
 
 from deepseek.bundled import PATH
-from deepseek.checkpoint import CheckpointError, load_model, read_config
+from deepseek.checkpoint import CheckpointError, read_config
 from deepseek.compiled import Choice, StepShape, Way, choose, rounded_context
 from deepseek.config import ModelConfig
 from deepseek.engine import Engine, Request, RequestError
 from deepseek.output import Output
-from deepseek.pipeline import executor
+from deepseek.pipeline import Origin, deferred, executor
 from deepseek.prompts import read_prompts
 from deepseek.steps import Sampling
 from deepseek.tokenizer import Tokenizer, TokenizerError, load_tokenizer
@@ -98,7 +100,9 @@ def _check_numbers(args: Namespace) -> None:
     if device.type not in ("cpu", "cuda"):
         raise UsageError(f"--device {args.device}: only cpu and cuda are supported")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UsageError(f"--device {args.device}: torch sees {torch.cuda.device_count()} CUDA devices; use cpu")
+        raise UsageError(
+            f"--device {args.device}: torch sees {torch.cuda.device_count()} CUDA devices; use cpu"
+        )
 
 
 def _tokenizer(directory: Path, args: Namespace) -> Tokenizer | None:
@@ -143,15 +147,14 @@ def _decode(
     console = Console(stderr=True)
     choice = _choose(args, config, dims, context, console)
     held = rounded_context(context) if choice.step else context
-    with console.status("loading the checkpoint"):
-        model = load_model(
-            directory,
-            capacity=dims["capacity"],
-            context=held,
-            dtype=getattr(torch, args.dtype),
-            device=args.device,
-        )
-    pipeline = executor(model, context=held, device=args.device, compiled=choice, **dims)
+    origin = Origin(directory, held, args.dtype, args.device, choice.step and choice.step[1])
+    if _in_process(program):
+        pipeline = deferred(origin, **dims)
+    else:
+        with console.status("loading the checkpoint"):
+            model = origin.load(dims["capacity"])
+        pipeline = executor(model, context=held, device=args.device, compiled=choice, **dims)
+        pipeline = replace(pipeline, factory=partial(deferred, origin, **dims))
     output = Output(requests, tokenizer, as_json=args.json, stream=sys.stdout)
     running = Runtime(
         program,
@@ -173,6 +176,16 @@ def _decode(
     return int(output.failed)
 
 
+def _in_process(program: Program) -> bool:
+    """Whether the nodes that have the model are in a process of their own, which loads it."""
+    lanes = [lane.name for lane in program.lanes if lane.worker == "process"]
+    return any(
+        entry.node in ("dispatch", "prefill")
+        for lane in lanes
+        for entry in program.topology.lanes[lane].nodes
+    )
+
+
 def _choose(
     args: Namespace, config: ModelConfig, dims: dict[str, int], context: int, console: Console
 ) -> Choice:
@@ -182,7 +195,9 @@ def _choose(
     shape = StepShape(config, dims["batch"], dims["capacity"], size, args.dtype, args.threads)
     choice = choose(shape, args.device, way, console)
     if args.strict and choice.fell_back:
-        raise UsageError(f"--strict: no compiled decode step: {choice.reason}. --eager chooses to run without")
+        raise UsageError(
+            f"--strict: no compiled decode step: {choice.reason}. --eager chooses to run without"
+        )
     return choice
 
 

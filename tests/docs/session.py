@@ -34,7 +34,7 @@ class Session:
             self.place = (self.place / command[3:]).resolve(strict=True)
             return 0, ""
         python = shlex.quote(sys.executable)
-        names = f'laneflow() {{ {python} -m graph "$@"; }}; python() {{ {python} "$@"; }}; '
+        names = f'set -o pipefail; laneflow() {{ {python} -m graph "$@"; }}; python() {{ {python} "$@"; }}; '
         return self._called(["bash", "-c", names + command])
 
     def program(self, text: str) -> tuple[int, str]:
