@@ -20,7 +20,7 @@ from benchmarks.workloads import Workload
 
 SLOTS = 2
 LIMIT_S = 180
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "RAY_DEDUP_LOGS": "0"}
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "RAY_CGRAPH_get_timeout": "120"}
 ROOT = Path(__file__).parents[1]
 
 

@@ -35,7 +35,7 @@ class Assembly:
     checked: bool
     make_views: Callable[..., NodeViews] = NodeViews
     shares: Mapping[str, Share] = field(default_factory=dict)
-    """By node, what sends its values to lanes in other processes."""
+    """By node, what tells other processes that it has run and sends its values there."""
     views: list[NodeViews] = field(default_factory=list)
     """Of every node assembled so far."""
 

@@ -135,13 +135,13 @@ class Firing:
         self.releases = [pools[name] for name in declared.releases]
         self.uses = (*declared.reads, *declared.writes)
         self.pools = pools
-        self.topology = topology
+        self.writes = declared.writes
         self.is_release = declared.kind == "release"
         self.emits = declared.emits is not None
         self.checked = checked
         self.on_quarantine = on_quarantine
         self.share = share
-        """Sends the node's values to lanes in other processes, where it has any for them."""
+        """Tells other processes that the node has run, and sends its values there."""
         self.came = 0
         self.fired = 0
         """Calls made; of older ones the span may be dropped."""
@@ -170,7 +170,7 @@ class Firing:
                 record.result = result
             if self.share is not None:
                 self.share(record)
-            record.ran.append(self.node)
+            record.written.extend(self.writes)
         except BaseException as error:
             fault = str(self._failed(record, error))
         end = perf_counter_ns()
@@ -199,8 +199,7 @@ class Firing:
     def _slots(self, record: StepRecord) -> Slots:
         if record.error is None:
             return self.views.at_turn(record.turn)
-        written = {use for node in record.ran for use in self.topology.nodes[node].writes}
-        return self.views.after_failure(record.turn, written)
+        return self.views.after_failure(record.turn, record.all_written())
 
     def _failed(self, record: StepRecord, error: BaseException) -> StepError:
         failure = StepError(self.node, record.index, error)

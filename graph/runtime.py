@@ -115,8 +115,8 @@ class Runtime:
         """How many spans have come from each process lane; of older ones the span may be dropped."""
         self._ready = threading.Barrier(len(self.program.lanes) + 1)
         self._lanes: list[LaneThread] = []
-        self._rested = False
-        """Whether the semaphores and slots were found to be at rest after the run."""
+        self._forgetting = threading.Lock()
+        """Held while lanes and semaphores are let go of, or looked at for the last time."""
         self._scope = ExitStack()
 
     def _new_admission(self) -> Admission:
@@ -187,8 +187,6 @@ class Runtime:
                 self._join(None)
         finally:
             self._forget_lanes()
-            if self._processes is not None and not self._lanes:
-                self._processes.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
@@ -211,19 +209,6 @@ class Runtime:
 
     def _stop(self, cancel: bool) -> None:
         try:
-            self._drain(cancel)
-            self._check_fault()
-            if self._lane_faults:
-                raise self._lane_faults[0]
-            if self.checked and not self._shared.halted and not self._rested:
-                self._rested = True
-                check_rest(self.program, self._channels, self._done(), self.held_slots())
-        finally:
-            if self._processes is not None and not self._lanes:
-                self._processes.close()
-
-    def _drain(self, cancel: bool) -> None:
-        try:
             self._admission.close()
             if cancel:
                 for step in self._outbox.unresolved():
@@ -231,6 +216,7 @@ class Runtime:
             self._admission.end()
             if not self._join(self._drain_timeout):
                 raise Stuck(self.wait_graph())
+            self._check_rest()
         except BaseException as error:
             self._halt()
             if not self._join(GRACE_S if isinstance(error, Stuck) else None):
@@ -238,6 +224,15 @@ class Runtime:
             raise
         finally:
             self._leave()
+        self._check_fault()
+        if self._lane_faults:
+            raise self._lane_faults[0]
+
+    def _check_rest(self) -> None:
+        """In a checked run, once all lanes have ended as they should and the semaphores are still there."""
+        with self._forgetting:
+            if self.checked and self._lanes and not self._shared.halted and not self._lane_faults:
+                check_rest(self.program, self._channels, self._done(), self.held_slots())
 
     def _check_fault(self) -> None:
         if isinstance(self._fault, LaneDied):
@@ -257,9 +252,10 @@ class Runtime:
 
     def _forget_lanes(self) -> None:
         try:
-            self._lanes = [lane for lane in self._lanes if not lane.over.is_set()]
-            if self._lanes and self._processes is not None:
-                self._processes.kill()
+            with self._forgetting:
+                self._lanes = [lane for lane in self._lanes if not lane.over.is_set()]
+                if self._processes is not None:
+                    self._processes.kill() if self._lanes else self._processes.close()
         finally:
             self._scope.close()
 

@@ -7,24 +7,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from time import perf_counter_ns
-from typing import Any, Protocol
+from typing import Any
 
 from graph.errors import RuntimeStopped
 from graph.lanes.thread import Shared
 from graph.node import Rows
+from graph.topology import Use
 
 log = logging.getLogger("laneflow")
-
-
-class Ran(Protocol):
-    """Names of nodes, in the order in which they were added."""
-
-    def append(self, node: str, /) -> None: ...
-
-    def __iter__(self) -> Iterator[str]: ...
 
 
 class StepRecord:
@@ -37,7 +30,6 @@ class StepRecord:
         "error",
         "index",
         "pending",
-        "ran",
         "result",
         "route",
         "rows",
@@ -47,6 +39,7 @@ class StepRecord:
         "turn",
         "values",
         "visits",
+        "written",
     )
 
     def __init__(
@@ -76,10 +69,14 @@ class StepRecord:
         self.error: Exception | None = None
         self.values: dict[tuple[str, str], Any] = {}
         """By producer and type."""
-        self.ran: Ran = []
-        """Nodes that ran without error."""
+        self.written: list[Use] = []
+        """What nodes that ran without error were declared to write."""
         self.pending = list(range(len(visits)))
         """One item per visited node that is not through; list.pop is atomic: whoever gets 0 is the last."""
+
+    def all_written(self) -> set[Use]:
+        """The same, wherever the nodes are."""
+        return set(self.written)
 
     def start(self) -> None:
         """A first node is about to run: the ticket can no longer be cancelled; where it was, fail."""

@@ -40,9 +40,11 @@ def choose(shape: StepShape, device: str, way: Way, console: Console | None = No
     """The compiled step for a shape, made or found in the cache; else the eager way, which is logged."""
     if way == "eager":
         return Choice(None, "as asked", wanted=False)
-    if device != "cpu":
-        return Choice(None, f"on {device}", wanted=way == "compile")
-    choice = _compiled(shape, way, console)
+    if device != "cpu" or shape.dtype != "float32":
+        what = f"on {device}" if device != "cpu" else f"in {shape.dtype}"
+        choice = Choice(None, f"steps {what} are not compiled", wanted=way == "compile")
+    else:
+        choice = _compiled(shape, way, console)
     if choice.fell_back:
         log.warning("the decode step runs eager: %s", choice.reason)
     return choice

@@ -10,6 +10,9 @@ from deepseek.model.primitives import Linear, parameter
 _DENSE_PRODUCTS = 1 << 22
 """Multiplications up to which running all experts beats sorting tokens by expert (measured on one core)."""
 
+_CACHED = 1 << 20
+"""Bytes that a core's second-level cache holds beside what else it has to."""
+
 
 class Router(nn.Module):
     """Chooses `num_experts_per_tok` experts per token and weighs them, in float32.
@@ -55,7 +58,7 @@ class Experts(nn.Module):
 
     def forward(self, x: Tensor, picks: Tensor, weights: Tensor) -> Tensor:
         """Weighted sum over each token's picks; x `[n, D]`, picks and weights `[n, k]`; result float32."""
-        if torch.compiler.is_compiling() and picks.numel() <= self.gate_up.shape[0]:
+        if torch.compiler.is_compiling() and self._few_picks(picks.numel()):
             return self._picked(x, picks, weights)
         # torch 2.13 runs grouped products in float32 but cannot compile them ahead of time.
         groupable = self._groupable and (x.dtype == torch.bfloat16 or not torch.compiler.is_compiling())
@@ -63,11 +66,21 @@ class Experts(nn.Module):
             return self._grouped(x, picks, weights)
         return self._dense(x, picks, weights)
 
+    def _few_picks(self, picks: int) -> bool:
+        """Whether reading picks one by one moves less memory than running all experts does.
+
+        An expert that stays in a core's own cache is read from memory once for all its picks.
+        """
+        experts = self.gate_up.shape[0]
+        return picks <= (4 * experts if self.gate_up[0].nbytes <= _CACHED else experts)
+
     def _picked(self, x: Tensor, picks: Tensor, weights: Tensor) -> Tensor:
-        """Read the picked experts' rows and no others. Only where it is compiled: eager torch would copy them."""
-        inner = (self.gate_up[picks] * x[:, None, None]).sum(-1)
-        outer = (self.down[picks] * swiglu(inner, self.limit).unsqueeze(2)).sum(-1)
-        return (outer.float() * weights.unsqueeze(-1)).sum(1)
+        """Read the picked experts' rows and no others. Only for compiled code: eager torch would copy them."""
+        expert, order = picks.flatten().sort(stable=True)  # picks of one expert stand together
+        inner = (self.gate_up[expert] * x[order // picks.shape[1]].unsqueeze(1)).sum(-1)
+        outer = (self.down[expert] * swiglu(inner, self.limit).unsqueeze(1)).sum(-1)
+        back = outer[order.argsort()].float().reshape(*picks.shape, -1)
+        return (back * weights.unsqueeze(-1)).sum(1)
 
     def _dense(self, x: Tensor, picks: Tensor, weights: Tensor) -> Tensor:
         """Run every expert on every token and drop what was not picked."""

@@ -15,15 +15,15 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
-from graph.assembly import Assembly, Share
+from graph.assembly import Assembly
 from graph.bind import remade
 from graph.errors import LifecycleError
 from graph.interpreter import steady
 from graph.lanes import thread as lane_thread
 from graph.lanes.board import HALTED, STARVED, Board
-from graph.lanes.carried import pack, pack_error
+from graph.lanes.carried import pack_error
 from graph.lanes.mailbox import ERROR, Mailbox
-from graph.lanes.shared_step import AwayStep, Common
+from graph.lanes.shared_step import AwayStep, Common, Share, sharing
 from graph.lanes.thread import NEVER, Semaphore
 from graph.node import Executor
 from graph.program import LaneProgram
@@ -96,7 +96,12 @@ class Inbox:
         self._plan, self._board = plan, plan.board
         self.mailbox = Mailbox(lambda: self.halted)
         self._common = Common(
-            plan.board, [*plan.positions], plan.incoming, self.mailbox, partial(_tell, up, plan)
+            plan.board,
+            [*plan.positions],
+            plan.incoming,
+            self.mailbox,
+            partial(_tell, up, plan),
+            plan.topology,
         )
         self._visits = {name: frozenset(nodes) for name, nodes in plan.topology.steps_routes().items()}
         self._own = frozenset(op.node for op in plan.lane.ops)
@@ -247,7 +252,7 @@ class _Lane:
             partial(self._up.send, "quarantined"),
             plan.checked,
             partial(SharedViews, plan.board),
-            {op.node: share for op in plan.lane.ops if (share := self._share(op.node)) is not None},
+            {op.node: self._share(op.node) for op in plan.lane.ops},
         )
         self._ops = assembly.ops(plan.lane, self._spans)
         for op in self._ops:
@@ -257,14 +262,9 @@ class _Lane:
                 raise LifecycleError(op.node, "start", error) from error
             self._started.append(op.node)
 
-    def _share(self, node: str) -> Share | None:
+    def _share(self, node: str) -> Share:
         kinds = [kind for producer, kind in self._plan.outgoing if producer == node]
-        return partial(self._send_values, node, kinds) if kinds else None
-
-    def _send_values(self, node: str, kinds: list[str], step: StepRecord) -> None:
-        packed = [(kind, pack(step.values.get((node, kind)), f"the {kind} of `{node}`")) for kind in kinds]
-        for kind, payload in packed:
-            self._up.send("value", step.turn, node, kind, payload)
+        return sharing(node, kinds, partial(self._up.send, "value"))
 
     def _run(self) -> None:
         inbox, lags = self._inbox, self._plan.lags

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from graph.assembly import Share
 from graph.errors import BindError, StepError
 from graph.lanes.board import HALTED, STARVED, Board
-from graph.lanes.carried import pack, pack_error, unpack
+from graph.lanes.carried import pack_error, unpack
 from graph.lanes.child import Plan
 from graph.lanes.mailbox import ERROR, Mailbox
 from graph.lanes.process import ProcessLane
-from graph.lanes.shared_step import Common, OwnStep
+from graph.lanes.shared_step import Common, OwnStep, Share, sharing
 from graph.lanes.thread import Ring, Shared
 from graph.node import Executor
 from graph.program import Program
@@ -81,7 +80,9 @@ class Processes:
         self.mailbox = Mailbox(lambda: self.shared.halted)
         self.rings = self._make_rings()
         self._takers = self._find_takers()
-        self._common = Common(self.board, [*positions], self._incoming(None), self.mailbox, self._tell)
+        self._common = Common(
+            self.board, [*positions], self._incoming(None), self.mailbox, self._tell, topology
+        )
         self._sees_command = {
             lane for node, lane in self._lane_of.items() if topology.nodes[node].kind in ("prepare", "bind")
         }
@@ -168,22 +169,17 @@ class Processes:
         )
 
     def shares(self) -> dict[str, Share]:
-        """For nodes of this process, what sends their values to the children that take them."""
-        found: dict[str, Share] = {}
-        for node in self._lane_of:
-            kinds = [
-                kind
-                for producer, kind in self._takers
-                if producer == node and self._takers[node, kind] - {None}
-            ]
-            if kinds and self._process_of(node) is None:
-                found[node] = partial(self._send_values, node, kinds)
-        return found
+        """For each node of this process, what tells the children that it has run, and sends its values."""
+        return {
+            node: sharing(node, self._kinds_sent(node), self.value)
+            for node in self._lane_of
+            if self._process_of(node) is None
+        }
 
-    def _send_values(self, node: str, kinds: list[str], step: StepRecord) -> None:
-        packed = [(kind, pack(step.values.get((node, kind)), f"the {kind} of `{node}`")) for kind in kinds]
-        for kind, payload in packed:
-            self.value(step.turn, node, kind, payload)
+    def _kinds_sent(self, node: str) -> list[str]:
+        return [
+            kind for (producer, kind), takers in self._takers.items() if producer == node and takers - {None}
+        ]
 
     def value(self, turn: int, producer: str, kind: str, payload: bytes) -> None:
         """Send a value on to whoever takes it."""

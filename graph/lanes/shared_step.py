@@ -7,7 +7,7 @@ exception or a value, comes by pipe and is waited for by whoever asks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -17,7 +17,9 @@ from graph.lanes.carried import pack, unpack, unpack_error
 from graph.lanes.mailbox import ERROR, Mailbox
 from graph.node import Rows
 from graph.stepping import StepRecord, cut_short
+from graph.topology import Topology, Use
 
+Share = Callable[[StepRecord], None]
 STATE, FAILED, FIRST_NODE = range(3)
 """Places in a step's facts."""
 
@@ -33,22 +35,21 @@ class Common:
         incoming: frozenset[tuple[str, str]],
         mailbox: Mailbox,
         tell: Callable[[int, Exception], None],
+        topology: Topology,
     ) -> None:
+        self.writes = {node: topology.nodes[node].writes for node in nodes}
         self.board, self.mailbox, self.incoming, self.tell = board, mailbox, incoming, tell
         self.place = {node: FIRST_NODE + position for position, node in enumerate(nodes)}
 
 
-class RanNodes:
-    """The nodes that have run without error, in whatever process."""
+def sharing(node: str, kinds: Sequence[str], send: Callable[[int, str, str, bytes], None]) -> Share:
+    """What a node's firing does once the node has run."""
 
-    def __init__(self, facts: memoryview, place: Mapping[str, int]) -> None:
-        self._facts, self._place = facts, place
+    def share(step: StepRecord) -> None:
+        assert isinstance(step, SharedStep)
+        step.share(node, kinds, send)
 
-    def append(self, node: str) -> None:
-        self._facts[self._place[node]] = 1
-
-    def __iter__(self) -> Iterator[str]:
-        return (node for node, place in self._place.items() if self._facts[place])
+    return share
 
 
 class Values(dict[tuple[str, str], Any]):
@@ -86,7 +87,6 @@ class SharedStep(StepRecord):
         self._facts = common.board.facts(turn)
         self._common = common
         super().__init__(turn, index, route, visits, command, rows, ticket)
-        self.ran = RanNodes(self._facts, common.place)
         self.values = Values(turn, self._facts, common)
 
     @property
@@ -99,6 +99,18 @@ class SharedStep(StepRecord):
     @error.setter
     def error(self, error: Exception | None) -> None:
         self._error = error
+
+    def share(self, node: str, kinds: Sequence[str], send: Callable[[int, str, str, bytes], None]) -> None:
+        """The node has run: send its values of these types, then say so on the board."""
+        packed = [(kind, pack(self.values.get((node, kind)), f"the {kind} of `{node}`")) for kind in kinds]
+        for kind, payload in packed:
+            send(self.turn, node, kind, payload)
+        self._facts[self._common.place[node]] = 1
+
+    def all_written(self) -> set[Use]:
+        common = self._common
+        ran = (node for node, place in common.place.items() if self._facts[place])
+        return {use for node in ran for use in common.writes[node]}
 
     @property
     def begun(self) -> bool:

@@ -23,8 +23,16 @@ from tests.fakes import HANG_S, Gate, lanes_alive, probed, until
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
 ROOT = Path(__file__).parents[2]
-NOT_THERE = ("with ", "try:", "self._leave()", "self._forget_lanes()", "self._scope.close()")
-INTERRUPTED = ("runtime.py", "admission.py", "stepping.py", "interpreter.py")
+NOT_THERE = ("with ", "try:", "self._leave()", "self._forget_lanes()", "self._scope.close()", "self._processes.")
+INTERRUPTED = (
+    "runtime.py",
+    "admission.py",
+    "stepping.py",
+    "interpreter.py",
+    "process.py",
+    "processes.py",
+    "shared_step.py",
+)
 
 
 def interrupting(function: Callable[[], None], line: int) -> bool:
@@ -39,7 +47,7 @@ def interrupting(function: Callable[[], None], line: int) -> bool:
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal count
         path = Path(frame.f_code.co_filename)
-        if path.parent.name != "graph" or path.name not in INTERRUPTED:
+        if path.parent.name not in ("graph", "lanes") or path.name not in INTERRUPTED:
             return None
         source = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
         if (

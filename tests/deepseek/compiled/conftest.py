@@ -1,54 +1,21 @@
-"""One small network whose step is compiled once, and kept with pytest's own cache between runs."""
+"""The bundled network's compiled step, with other weights than the bundled ones where a test makes its own."""
 
 import os
 
 import pytest
 import torch
 
-from deepseek.compiled import Choice, StepShape, choose
-from deepseek.config import AttentionKind, LayerConfig, ModelConfig
+from deepseek.bundled import PATH
+from deepseek.checkpoint import read_config
+from deepseek.compiled import Choice, StepShape, cache, choose
 from deepseek.model import Model
 
 USER_CACHE = os.environ.get("XDG_CACHE_HOME")
+CONFIG = read_config(PATH)
 CONTEXT = 256
-BATCH = 4
-
-CONFIG = ModelConfig(
-    vocab_size=61,
-    hidden_size=32,
-    num_attention_heads=2,
-    head_dim=16,
-    qk_rope_head_dim=4,
-    q_lora_rank=16,
-    o_groups=2,
-    o_lora_rank=8,
-    sliding_window=12,
-    index_n_heads=12,
-    index_head_dim=8,
-    index_topk=4,
-    n_routed_experts=4,
-    num_experts_per_tok=2,
-    n_shared_experts=1,
-    moe_intermediate_size=16,
-    routed_scaling_factor=1.5,
-    swiglu_limit=10.0,
-    hc_mult=2,
-    hc_sinkhorn_iters=3,
-    hc_eps=1e-6,
-    rms_norm_eps=1e-6,
-    rope_theta=10000.0,
-    compress_rope_theta=160000.0,
-    yarn=None,
-    max_position_embeddings=4096,
-    num_nextn_predict_layers=0,
-    bos_token_id=0,
-    eos_token_ids=(1,),
-    layers=(
-        LayerConfig(kind=AttentionKind.CSA, rate=4, hash_routed=True),
-        LayerConfig(kind=AttentionKind.HCA, rate=8, hash_routed=False),
-    ),
-)
+BATCH = 8
 SHAPE = StepShape(CONFIG, BATCH, BATCH, CONTEXT, "float32", 1)
+"""What `make run` uses."""
 
 
 def network(seed: int) -> Model:
@@ -66,19 +33,6 @@ def network(seed: int) -> Model:
     return model
 
 
-@pytest.fixture(scope="session")
-def compiled(request: pytest.FixtureRequest) -> Choice:
-    """The compiled step of `SHAPE`."""
-    assert request.config.cache is not None
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(request.config.cache.mkdir("compiled-steps")))
-        choice = choose(SHAPE, "cpu", "compile")
-    if "no C++ compiler" in choice.reason:
-        pytest.skip("needs a C++ compiler")
-    assert choice.step is not None, choice.reason
-    return choice
-
-
 @pytest.fixture
 def user_cache(no_compiled_steps: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache of whoever runs the tests, where `make setup` has put a step."""
@@ -86,3 +40,15 @@ def user_cache(no_compiled_steps: None, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delenv("XDG_CACHE_HOME")
     else:
         monkeypatch.setenv("XDG_CACHE_HOME", USER_CACHE)
+
+
+@pytest.fixture
+def compiled(user_cache: None) -> Choice:
+    """The compiled step of `SHAPE`, which `make setup` makes."""
+    if cache.find(cache.key(SHAPE)) is None:
+        pytest.skip(
+            "the step of `make run` is not compiled: make setup does it, where there is a C++ compiler"
+        )
+    choice = choose(SHAPE, "cpu", "cached")
+    assert choice.step is not None, choice.reason
+    return choice

@@ -1,5 +1,6 @@
 """Whether a step runs compiled, and what is said where it does not."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,16 @@ def test_the_eager_way_is_no_fallback_where_it_was_asked_for(caplog: pytest.LogC
     assert caplog.text == ""
 
 
-def test_another_device_is_eager_and_a_fallback_only_if_compiling_was_asked_for() -> None:
-    assert str(choose(SHAPE, "cuda", "cached")) == "eager (on cuda)"
-    assert not choose(SHAPE, "cuda", "cached").fell_back
-    assert choose(SHAPE, "cuda", "compile").fell_back
+@pytest.mark.parametrize(
+    ("device", "dtype", "named"), [("cuda", "float32", "cuda"), ("cpu", "bfloat16", "bfloat16")]
+)
+def test_what_is_never_compiled_is_a_fallback_only_if_compiling_was_asked_for(
+    device: str, dtype: str, named: str
+) -> None:
+    shape = replace(SHAPE, dtype=dtype)
+    assert named in str(choose(shape, device, "cached"))
+    assert not choose(shape, device, "cached").fell_back
+    assert choose(shape, device, "compile").fell_back
 
 
 def test_a_machine_without_a_compiler_is_told_so(
@@ -48,6 +55,7 @@ def test_a_machine_without_a_compiler_is_told_so(
     assert list(cache.directory().iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_compiler_that_fails_is_a_reason_not_a_traceback(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

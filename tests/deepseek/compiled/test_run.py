@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from deepseek.bundled import PATH
-from deepseek.checkpoint import read_config
-from deepseek.compiled import StepShape, cache
+from deepseek.compiled import Choice
 from graph.cli import main
 from tests.deepseek.references import NAMES, PARITY, reference
 
@@ -23,18 +21,9 @@ def results(capsys: pytest.CaptureFixture[str], way: str, *words: str) -> list[d
     return [json.loads(line) for line in captured.out.splitlines()]
 
 
-@pytest.fixture
-def set_up(user_cache: None) -> None:
-    shape = StepShape(read_config(PATH), 8, 8, 256, "float32", 1)
-    if cache.find(cache.key(shape)) is None:
-        pytest.skip(
-            "the step of `make run` is not compiled: make setup does it, where there is a C++ compiler"
-        )
-
-
 @pytest.mark.parametrize("sampling", [(), ("--temperature", "1.1", "--top-p", "0.9", "--seed", "3")])
 def test_the_bundled_checkpoint_prints_the_same(
-    set_up: None, capsys: pytest.CaptureFixture[str], sampling: tuple[str, ...]
+    compiled: Choice, capsys: pytest.CaptureFixture[str], sampling: tuple[str, ...]
 ) -> None:
     prompts = [word for number in range(6) for word in ("--prompt", "lane " * (1 + 4 * number) + str(number))]
     words = (*prompts, "--max-tokens", "64", *sampling)

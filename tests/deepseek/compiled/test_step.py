@@ -78,12 +78,12 @@ def test_the_tail_moves_on_in_the_row(rig: Rig) -> None:
 
 
 def test_a_late_token_of_the_host_goes_before_the_tail(rig: Rig) -> None:
-    rig.inputs.tokens[:] = torch.tensor([9, -1, 11, -1])
+    rig.inputs.tokens[:] = torch.tensor([9, -1, 11, -1] * 2)
     caches, state = (
         Caches.allocate(CONFIG, capacity=BATCH, context=CONTEXT),
         SimpleNamespace(**vars(rig.state)),
     )
-    state.tail = torch.tensor([9, 6, 11, 8])
+    state.tail = torch.tensor([9, 6, 11, 8, 9, 10, 11, 12])
     inputs = SimpleNamespace(**vars(rig.inputs))
     inputs.tokens = torch.full((BATCH,), -1)
     assert rig.run() == decode_step(rig.model, inputs, state, caches).tolist()

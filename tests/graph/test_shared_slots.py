@@ -1,0 +1,160 @@
+"""Where each buffer lives when lanes are in several processes, and what cannot cross is refused with the mend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from graph import BindError, Executor, Topology, compile, load
+from graph.bind import bind
+from graph.lanes.board import SPARES, Board
+from graph.shared_slots import SHARED, SharedPool, allocate_shared, homes, rooms
+from graph.slots import FREE
+from tests.graph.test_slots import parts
+
+
+def placed(*lanes: str, **buffers: Any) -> Topology:
+    """The parts of the slot tests with these lanes in processes, and these places."""
+    source = parts()
+    return source.model_copy(
+        update={
+            "lanes": {
+                name: lane.model_copy(update={"worker": "process" if name in lanes else "thread"})
+                for name, lane in source.lanes.items()
+            },
+            "buffers": {
+                name: buffer.model_copy(update={"place": buffers.get(name, buffer.place)})
+                for name, buffer in source.buffers.items()
+            },
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("lanes", "expected"),
+    [
+        ((), {"inputs": None, "handle": None, "state": None}),
+        (("host",), {"inputs": SHARED, "handle": None, "state": None}),
+        (("device",), {"inputs": SHARED, "handle": "device", "state": "device"}),
+        (("out",), {"inputs": SHARED, "handle": None, "state": None}),
+        (("host", "device", "out"), {"inputs": SHARED, "handle": "device", "state": "device"}),
+    ],
+)
+def test_records_are_shared_and_the_rest_lives_where_it_is_used(
+    lanes: tuple[str, ...], expected: dict[str, str | None]
+) -> None:
+    assert homes(placed(*lanes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["lanes.output.worker=process", "nodes.reclaim.reads=[outputs,caches]"], "`caches` is a resource"),
+        (["lanes.device.worker=process", "nodes.reclaim.reads=[outputs,state.tail]"], "place=shared"),
+    ],
+)
+def test_what_cannot_cross_is_refused_with_the_file_and_the_mend(overrides: list[str], words: str) -> None:
+    topology = load("pingpong", overrides)
+    with pytest.raises(BindError) as raised:
+        homes(topology)
+    lane = overrides[0].split(".")[1]
+    assert words in str(raised.value)
+    assert f"lanes.{lane}.worker=thread" in str(raised.value)
+    assert str(raised.value).startswith(topology.place("buffers", "caches").file)
+
+
+def board_of(topology: Topology) -> Board:
+    return Board(3, 4, rooms(topology, dict(topology.dims)))
+
+
+def pools_of(topology: Topology, board: Board, here: str | None) -> dict[str, SharedPool]:
+    return allocate_shared(topology, dict(topology.dims), {"Handle": dict}, "cpu", board, here)
+
+
+def test_the_processes_see_the_same_tensors() -> None:
+    topology = placed("host", "device")
+    board = board_of(topology)
+    ours, theirs = pools_of(topology, board, None), pools_of(topology, board, "device")
+    for slot in range(2):
+        ours["inputs"].slots[slot]["tokens"].fill_(slot + 5)
+        assert torch.equal(theirs["inputs"].slots[slot]["tokens"], torch.full((3, 2), slot + 5))
+        assert theirs["inputs"].slots[slot]["scale"].sum() == 0
+    assert theirs["state"].slots[0]["tail"].shape == (5,)
+    assert not ours["state"].is_record  # it is elsewhere
+    assert ours["state"].tensors() == []
+
+
+def test_tenants_are_seen_by_all() -> None:
+    topology = placed("host", "device")
+    board = board_of(topology)
+    ours, theirs = pools_of(topology, board, None), pools_of(topology, board, "host")
+    assert [*ours["handle"].tenant] == [FREE] * 3
+    ours["handle"].tenant[1] = 4
+    assert theirs["handle"].holds(4)
+    assert not theirs["handle"].holds(-2)
+    assert not theirs["handle"].give_back(1)
+    assert [*ours["handle"].tenant] == [FREE] * 3
+
+
+def test_a_suspect_slot_is_replaced_for_all_who_have_it() -> None:
+    topology = placed("device")
+    board = board_of(topology)
+    ours, theirs = pools_of(topology, board, None), pools_of(topology, board, "device")
+    theirs["inputs"].slots[1]["scale"].fill_(7)
+    theirs["handle"].slots[0]["mine"] = True
+    theirs["inputs"].suspect.add(1)
+    theirs["handle"].suspect.add(0)
+    assert ours["inputs"].give_back(1)
+    assert ours["handle"].give_back(0)
+    for pool in theirs.values():
+        pool.renew()
+    for pools in (ours, theirs):
+        assert pools["inputs"].slots[1]["scale"].sum() == 0
+        assert pools["inputs"].quarantined[0]["scale"].sum() == 21
+    ours["inputs"].slots[1]["scale"].fill_(3)
+    assert theirs["inputs"].slots[1]["scale"].sum() == 9
+    assert theirs["handle"].slots[0] == {}
+    assert theirs["handle"].quarantined == [{"mine": True}]
+
+
+def test_spare_slots_come_to_an_end() -> None:
+    pool = pools_of(placed("host"), board_of(placed("host")), None)["inputs"]
+    for _ in range(SPARES):
+        pool.suspect.add(0)
+        assert pool.give_back(0)
+    pool.suspect.add(0)
+    with pytest.raises(MemoryError, match="`inputs`"):
+        pool.give_back(0)
+
+
+def test_memory_that_cannot_be_had_is_refused() -> None:
+    from tests.graph.lanes.acting import nothing
+    from tests.graph.lanes.driving import running
+
+    huge = parts(dims={"batch": 1 << 58})
+    with pytest.raises(BindError, match="shared memory"):
+        running(huge, ["host"], nothing)
+
+
+# -- the executor ------------------------------------------------------------------------------------------------
+
+
+def with_factory(factory: Any) -> Executor:
+    from tests.graph.lanes.acting import acting, nothing
+
+    executor = acting(load("pingpong"), nothing)
+    return Executor(executor.nodes, executor.capabilities, executor.resources, factory=factory)
+
+
+@pytest.mark.parametrize(
+    ("factory", "words"),
+    [(None, "cannot make the executor"), (lambda: None, "cannot be pickled")],
+)
+def test_a_process_needs_a_way_to_make_the_executor(factory: Any, words: str) -> None:
+    program = compile(load("pingpong", ["lanes.host.worker=process"]))
+    with pytest.raises(BindError, match=words) as raised:
+        bind(program, with_factory(factory))
+    assert "package.module:callable" in str(raised.value)
+    assert "lanes.host.worker=thread" in str(raised.value)
