@@ -1,12 +1,24 @@
 """What a DeepSeek-V4 network is made of, independent of how a checkpoint spells it.
 
 A `ModelConfig` that exists is consistent: every size divides what it must, every layer has a kind and a rate.
+Every number is of its own type (no booleans, no text), finite, and of a size that a network can have.
 """
 
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+MOST_LAYERS = 4096
+
+# Far above any published network, and low enough that no tensor's byte count overflows 64 bits.
+Count = Annotated[int, Field(strict=True, ge=1, le=2**14)]
+Width = Annotated[int, Field(strict=True, ge=1, le=2**20)]
+Length = Annotated[int, Field(strict=True, ge=1, le=2**30)]
+TokenId = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
+Real = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+PositiveReal = Annotated[Real, Field(gt=0)]
 
 
 class AttentionKind(StrEnum):
@@ -28,7 +40,7 @@ class LayerConfig(_Frozen):
     """One decoder layer."""
 
     kind: AttentionKind
-    rate: int
+    rate: Annotated[int, Field(strict=True, le=2**20)]
     """Tokens per compressed entry; 0 for a sliding layer."""
     hash_routed: bool
     """Experts are looked up by token id instead of scored."""
@@ -43,47 +55,47 @@ class LayerConfig(_Frozen):
 class Yarn(_Frozen):
     """YaRN frequency blend (Peng et al. 2023, arXiv:2309.00071), without its magnitude factor."""
 
-    factor: PositiveFloat
-    original_max_position_embeddings: PositiveInt
-    beta_fast: PositiveFloat = 32.0
-    beta_slow: PositiveFloat = 1.0
+    factor: PositiveReal
+    original_max_position_embeddings: Length
+    beta_fast: PositiveReal = 32.0
+    beta_slow: PositiveReal = 1.0
 
 
 class ModelConfig(_Frozen):
     """Sizes and constants of a DeepSeek-V4 network, under the names of the released configuration."""
 
-    vocab_size: PositiveInt
-    hidden_size: PositiveInt
-    num_attention_heads: PositiveInt
-    head_dim: PositiveInt
-    qk_rope_head_dim: PositiveInt
-    q_lora_rank: PositiveInt
-    o_groups: PositiveInt
-    o_lora_rank: PositiveInt
-    sliding_window: PositiveInt
-    index_n_heads: PositiveInt
-    index_head_dim: PositiveInt
-    index_topk: PositiveInt
-    n_routed_experts: PositiveInt
-    num_experts_per_tok: PositiveInt
-    n_shared_experts: PositiveInt
-    moe_intermediate_size: PositiveInt
-    routed_scaling_factor: float
-    swiglu_limit: PositiveFloat
-    hc_mult: PositiveInt
-    hc_sinkhorn_iters: PositiveInt
-    hc_eps: PositiveFloat
-    rms_norm_eps: PositiveFloat
-    rope_theta: PositiveFloat
-    compress_rope_theta: PositiveFloat
+    vocab_size: Annotated[int, Field(strict=True, ge=1, le=2**24)]
+    hidden_size: Width
+    num_attention_heads: Count
+    head_dim: Width
+    qk_rope_head_dim: Width
+    q_lora_rank: Width
+    o_groups: Count
+    o_lora_rank: Width
+    sliding_window: Width
+    index_n_heads: Count
+    index_head_dim: Width
+    index_topk: Length
+    n_routed_experts: Count
+    num_experts_per_tok: Count
+    n_shared_experts: Count
+    moe_intermediate_size: Width
+    routed_scaling_factor: Real
+    swiglu_limit: PositiveReal
+    hc_mult: Annotated[int, Field(strict=True, ge=1, le=64)]
+    hc_sinkhorn_iters: Annotated[int, Field(strict=True, ge=1, le=1000)]
+    hc_eps: PositiveReal
+    rms_norm_eps: PositiveReal
+    rope_theta: PositiveReal
+    compress_rope_theta: PositiveReal
     yarn: Yarn | None
     """Applies to CSA and HCA layers only."""
-    max_position_embeddings: PositiveInt
-    num_nextn_predict_layers: int
+    max_position_embeddings: Length
+    num_nextn_predict_layers: Annotated[int, Field(strict=True, ge=0, le=MOST_LAYERS)]
     """Multi-token-prediction blocks in the checkpoint."""
-    bos_token_id: int
-    eos_token_ids: tuple[int, ...]
-    layers: tuple[LayerConfig, ...]
+    bos_token_id: TokenId
+    eos_token_ids: tuple[TokenId, ...]
+    layers: Annotated[tuple[LayerConfig, ...], Field(max_length=MOST_LAYERS)]
 
     @property
     def num_hidden_layers(self) -> int:

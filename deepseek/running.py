@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from dataclasses import replace
@@ -91,6 +92,11 @@ def _check_numbers(args: Namespace) -> None:
         raise UsageError(f"--top-p {args.top_p}: it is above 0 and at most 1")
     if args.threads < 1:
         raise UsageError(f"--threads {args.threads}: a lane needs at least one")
+    most = 4 * (os.cpu_count() or 1)
+    if args.threads > most:
+        raise UsageError(f"--threads {args.threads}: this machine's cores allow at most {most}")
+    if args.context is not None and args.context < 1:
+        raise UsageError(f"--context {args.context}: it is at least 1")
     if args.seed < 0 or args.seed >= 1 << 62:
         raise UsageError(f"--seed {args.seed}: it is 0 or more, and under 2^62")
     try:

@@ -14,7 +14,7 @@ from graph.errors import InternalError
 from graph.lanes.board import FREE
 from graph.lanes.thread import Ring
 from graph.program import Program
-from graph.slots import Pool, Record
+from graph.slots import Pool, Record, Sealed
 from graph.views import NodeViews, Slots
 
 
@@ -44,8 +44,7 @@ class GuardedSlots(Slots):
     """Slots that say so when they are looked at after the call, or while another step is their tenant."""
 
     def __init__(self, slots: Slots, call: _Call, back: int = 0) -> None:
-        super().__init__({})
-        self._slots, self._call, self._steps_back = slots, call, back
+        super().__init__({"_slots": slots, "_call": call, "_steps_back": back})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -61,11 +60,11 @@ class GuardedSlots(Slots):
         return GuardedSlots(self._slots.at(back), self._call, back)
 
 
-class GuardedRecord:
+class GuardedRecord(Sealed):
     """One slot's fields, for the time of the call."""
 
     def __init__(self, record: Record, name: str, call: _Call) -> None:
-        self._record, self._name, self._call = record, name, call
+        self.__dict__.update(_record=record, _name=name, _call=call)
 
     def __getattr__(self, field: str) -> Any:
         if field.startswith("_"):

@@ -65,6 +65,8 @@ class Diagnostic:
     schedule: tuple[Firing, ...] = field(default=())
     clash: Clash | None = None
     """What a schedule has to show; not part of the machine-readable form."""
+    path: tuple[str, ...] = ()
+    """LF003: the declaration that holds the name, as in `("routes", "decode")`; not machine-readable either."""
 
     def as_dict(self) -> dict[str, Any]:
         """The machine-readable form; its field names are fixed by the language."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from graph.topology import Use, parse_use
+from graph.topology import parse_use
 
 Rows = tuple[tuple[int, int], ...]
 """(row, generation) of each request that a step touches."""
@@ -33,9 +33,13 @@ class Ports:
     emits: bool = False
     optional: frozenset[str] = frozenset()
 
-    def uses(self) -> tuple[Use, ...]:
-        """`reads` and `writes`, parsed."""
-        return tuple(parse_use(text) for text in (*self.reads, *self.writes))
+    def __post_init__(self) -> None:
+        for name in ("reads", "writes"):
+            texts = getattr(self, name)
+            if isinstance(texts, str):
+                raise TypeError(f"Ports({name}={texts!r}): give a tuple, as in ({texts!r},)")
+            for text in texts:
+                parse_use(text)
 
 
 @dataclass(frozen=True)
@@ -112,3 +116,8 @@ class Executor:
     """How a lane in a process of its own gets an equal executor: a callable that can be pickled, or its name as
     `package.module:callable`. Only the nodes of that lane are started there, so what is costly belongs into their
     `start`."""
+
+    def __post_init__(self) -> None:
+        for name, size in self.dims.items():
+            if type(size) is not int or size < 0:
+                raise TypeError(f"Executor(dims={{{name!r}: {size!r}}}): a size is a whole number from 0")

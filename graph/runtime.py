@@ -300,7 +300,7 @@ class Runtime:
         `rows` are the (row, generation) pairs of request-keyed state that the step touches. Blocks while the
         entry queue is full, or raises `QueueFull` if not `block`. Raises `RuntimeStopped` after the run has
         ended, and `ValueError` for a route or a row that does not exist. Callbacks on the ticket run on a
-        lane: keep them short and never block in one.
+        lane: keep them short. On a lane `submit` never blocks, since it would wait for itself: `QueueFull`.
         """
         name = route if route is not None else next(iter(self._routes))
         if name not in self._routes:
@@ -313,6 +313,7 @@ class Runtime:
             self.rows.check(rows)
         if not self._lanes:
             raise RuntimeStopped("the run has not started or has ended") from self._fault
+        block = block and threading.current_thread() not in self._lanes
         return self._admission.submit(command, name, self._routes[name], rows, block)
 
     def map(self, commands: Iterable[Any], *, route: str | None = None) -> Iterator[Any]:

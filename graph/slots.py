@@ -28,7 +28,20 @@ class Suspects(Protocol):
     def __contains__(self, slot: object, /) -> bool: ...
 
 
-class Record:
+class Sealed:
+    """Attributes that are only looked at: what a slot holds is written into its memory, never put in its place."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if getattr(self, name, None) is not value:  # it is for `slots.outputs.token += 1`, which writes in place
+            raise AttributeError(
+                f"`{name}` is memory of the slot and cannot be replaced: write into it, as in `{name}.copy_(value)`"
+            )
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"`{name}` is memory of the slot and cannot be taken away")
+
+
+class Record(Sealed):
     """One slot of a record type: its tensors by name. Fields that were not asked for are not there."""
 
     def __init__(self, fields: Mapping[str, torch.Tensor | None]) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from graph.slots import Pool, Record
+from graph.slots import Pool, Record, Sealed
 from graph.topology import Topology, Use
 
 if TYPE_CHECKING:
@@ -16,12 +16,13 @@ VIEWS_KEPT = 4096
 """Per node. Slot counts whose least common multiple is larger repeat too seldom to keep each view."""
 
 
-class Slots:
+class Slots(Sealed):
     """The slots of one step by buffer name; `at(n)` has those of the step n back, None where absent."""
 
+    _back: Callable[[int], Slots] | None
+
     def __init__(self, buffers: Mapping[str, Any], back: Callable[[int], Slots] | None = None) -> None:
-        self.__dict__.update(buffers)
-        self._back = back
+        self.__dict__.update(buffers, _back=back)
 
     def at(self, back: int) -> Slots:
         """The declared `@back` slots; None for a buffer that the earlier step does not hold, or if it failed."""

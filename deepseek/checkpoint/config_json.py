@@ -1,6 +1,5 @@
 """config.json to `ModelConfig`, from the released form and from transformers'."""
 
-import json
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,6 +8,7 @@ from pydantic import ValidationError
 from deepseek.checkpoint.errors import CheckpointError
 from deepseek.checkpoint.headers import TensorHeader
 from deepseek.checkpoint.layers_json import released_layers, transformers_layers
+from deepseek.checkpoint.strict_json import parse
 from deepseek.config import ModelConfig, Yarn
 
 T = TypeVar("T")
@@ -52,6 +52,9 @@ _ONLY = {
 }
 
 
+_WIDEST = 2**20
+
+
 class Fields:
     """The fields of one config.json, whose absence is an error that names file and field."""
 
@@ -66,6 +69,13 @@ class Fields:
         if name not in self:
             raise self.error(f"lacks {name}", "Take config.json from the checkpoint's publisher")
         return self.values[name]
+
+    def whole(self, name: str, most: int) -> int:
+        """A field that is needed before the whole configuration is checked: a number from 0 to `most`."""
+        value = self[name]
+        if type(value) is not int or not 0 <= value <= most:
+            raise self.error(f"{name} is {value!r}, not a whole number from 0 to {most}")
+        return value
 
     def error(self, problem: str, mend: str = "Correct config.json") -> CheckpointError:
         """An error about this file."""
@@ -86,7 +96,7 @@ def read_config(directory: Path, headers: dict[str, TensorHeader] | None = None)
     """
     fields = _read_fields(directory / "config.json")
     for name, value in _ONLY.items():
-        if name in fields and fields[name] != value:
+        if name in fields and (type(fields[name]) is not type(value) or fields[name] != value):
             raise fields.error(f"{name} is {fields[name]!r}", f"Only {value!r} is supported")
     values = {name: fields[name] for name in _SAME_IN_BOTH}
     eos = fields["eos_token_id"]
@@ -95,7 +105,9 @@ def read_config(directory: Path, headers: dict[str, TensorHeader] | None = None)
             **values,
             **_rope(fields),
             eos_token_ids=tuple(eos) if isinstance(eos, list) else (eos,),
-            num_nextn_predict_layers=fields.values.get("num_nextn_predict_layers") or 0,
+            num_nextn_predict_layers=fields["num_nextn_predict_layers"]
+            if "num_nextn_predict_layers" in fields
+            else 0,
             layers=transformers_layers(fields)
             if "layer_types" in fields
             else released_layers(fields, headers),
@@ -104,13 +116,13 @@ def read_config(directory: Path, headers: dict[str, TensorHeader] | None = None)
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise fields.error(f"{where}: {first['msg']}".removeprefix(": ")) from error
-    except (TypeError, AttributeError, ValueError) as error:
+    except (TypeError, AttributeError, ValueError, OverflowError) as error:
         raise fields.error(f"is not of the expected form ({error})") from error
 
 
 def _read_fields(path: Path) -> Fields:
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise CheckpointError(
             path, "does not exist", "Point at a checkpoint directory in the Hugging Face layout"
@@ -141,11 +153,14 @@ def _rope(fields: Fields) -> dict[str, Any]:
 
 def _rope_dim(fields: Fields, compress: dict[str, Any]) -> int:
     if "qk_rope_head_dim" in fields:
-        return int(fields["qk_rope_head_dim"])
+        return fields.whole("qk_rope_head_dim", _WIDEST)
     part = compress.get("partial_rotary_factor") or fields["partial_rotary_factor"]
-    size = float(part) * int(fields["head_dim"])
-    if abs(size - round(size)) > 1e-6 * fields["head_dim"]:
-        raise fields.error(f"partial_rotary_factor {part} times head_dim {fields['head_dim']} is not whole")
+    if type(part) not in (int, float) or not 0 < part <= 1:
+        raise fields.error(f"partial_rotary_factor is {part!r}, not a number above 0 and at most 1")
+    width = fields.whole("head_dim", _WIDEST)
+    size = part * width
+    if abs(size - round(size)) > 1e-6 * width:
+        raise fields.error(f"partial_rotary_factor {part} times head_dim {width} is not whole")
     return round(size)
 
 

@@ -1,14 +1,16 @@
 """What a checkpoint's safetensors files say they hold, read without reading any weight."""
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from deepseek.checkpoint.errors import CheckpointError
+from deepseek.checkpoint.strict_json import parse
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 _FETCH = "Fetch the file again"
+_LONGEST_HEADER = 100_000_000
+"""Bytes; the limit of safetensors itself."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,24 @@ def read_headers(directory: Path) -> dict[str, TensorHeader]:
 
 def _read_index(path: Path) -> dict[str, str]:
     try:
-        places = json.loads(path.read_text(encoding="utf-8"))["weight_map"]
-        return {str(name): str(shard) for name, shard in places.items()}
+        places = parse(path.read_text(encoding="utf-8"))["weight_map"]
+        shards = {str(name): str(shard) for name, shard in places.items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise CheckpointError(path, f"is not an index of safetensors shards ({error!r})", _FETCH) from error
+    for name, shard in shards.items():
+        if not _is_inside(shard):
+            raise CheckpointError(
+                path,
+                f"places tensor {name} in {shard!r}, which is no file of the checkpoint's folder",
+                "Take the index from the checkpoint's publisher",
+            )
+    return shards
+
+
+def _is_inside(shard: str) -> bool:
+    """By its name alone: a file in a download cache may well be a link to elsewhere."""
+    place = PurePath(shard)
+    return place.name != "" and not place.is_absolute() and ".." not in place.parts and "\0" not in shard
 
 
 def _read_file(path: Path) -> dict[str, TensorHeader]:
@@ -65,7 +81,9 @@ def _read_file(path: Path) -> dict[str, TensorHeader]:
             length = int.from_bytes(file.read(8), "little")
             if size < 8 or length > size - 8:
                 raise CheckpointError(path, f"is cut short in its header, at {size} bytes", _FETCH)
-            header: dict[str, Any] = json.loads(file.read(length))
+            if length > _LONGEST_HEADER:
+                raise ValueError(f"its header is {length} bytes long")
+            header: dict[str, Any] = parse(file.read(length))
         header.pop("__metadata__", None)
         end = 8 + length + max((entry["data_offsets"][1] for entry in header.values()), default=0)
         tensors = {

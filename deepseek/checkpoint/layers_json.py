@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from deepseek.checkpoint.headers import TensorHeader
 from deepseek.checkpoint.names import sources
-from deepseek.config import AttentionKind, LayerConfig
+from deepseek.config import MOST_LAYERS, AttentionKind, LayerConfig
 
 if TYPE_CHECKING:
     from deepseek.checkpoint.config_json import Fields
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def transformers_layers(fields: "Fields") -> tuple[LayerConfig, ...]:
     """Layers from layer_types, compress_rates and mlp_layer_types (or num_hash_layers)."""
-    count = fields["num_hidden_layers"]
+    count = fields.whole("num_hidden_layers", MOST_LAYERS)
     kinds = [_kind(fields, name) for name in fields["layer_types"]]
     hashed = _hash_routed(fields, count)
     for name, found in (("layer_types", kinds), ("mlp_layer_types", hashed)):
@@ -26,7 +26,7 @@ def transformers_layers(fields: "Fields") -> tuple[LayerConfig, ...]:
 
 def released_layers(fields: "Fields", headers: dict[str, TensorHeader] | None) -> tuple[LayerConfig, ...]:
     """Layers from num_hash_layers and compress_ratios, which ends with the prediction blocks' entries."""
-    count, ratios = fields["num_hidden_layers"], fields["compress_ratios"]
+    count, ratios = fields.whole("num_hidden_layers", MOST_LAYERS), fields["compress_ratios"]
     predicting = fields.values.get("num_nextn_predict_layers") or 0
     if len(ratios) not in (count, count + predicting):
         raise fields.error(
@@ -60,12 +60,13 @@ def _rate(fields: "Fields", kind: AttentionKind) -> int:
     rates = fields["compress_rates"]
     if not isinstance(rates, dict) or kind not in rates:
         raise fields.error(f"compress_rates lacks {kind}, which layer_types uses")
-    return int(rates[kind])
+    return rates[kind]  # type: ignore[no-any-return]  # checked by LayerConfig
 
 
 def _hash_routed(fields: "Fields", count: int) -> list[bool]:
     if "mlp_layer_types" not in fields:
-        return [index < fields["num_hash_layers"] for index in range(count)]
+        hashed = fields.whole("num_hash_layers", MOST_LAYERS)
+        return [index < hashed for index in range(count)]
     names = fields["mlp_layer_types"]
     for name in names:
         if name not in ("hash_moe", "moe"):

@@ -1,4 +1,4 @@
-"""Names that refer to nothing, corrected to ones that exist, nearest first: LF003 and LF005."""
+"""Names that refer to nothing, corrected to near ones that exist, or taken away: LF003 and LF005."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from typing import Any
 from graph.candidates.changes import Change, program
 from graph.diagnostics import Diagnostic
 from graph.edits import Edit, Remove, Rename, Set
+from graph.rules.names import NEAR
 from graph.rules.types import DTYPES
 from graph.topology import Edge, EdgeKey, Entry, Node, TensorType, Topology, Use
-
-NEAR = 0.5
-"""How alike a name must be to be the natural correction."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +43,13 @@ class _Correction:
 
 
 def unknown_names(topology: Topology, diagnostic: Diagnostic) -> Iterator[Change]:
-    """LF003: the nearest name, then the others; last, the reference goes."""
+    """LF003: the near names, nearest first; last, the reference goes. What is far off is for a person to say."""
     for place in _places(topology):
         if place.name in place.known or f"`{place.name}`" not in diagnostic.message:
             continue
-        if diagnostic.nodes and place.nodes and diagnostic.nodes != place.nodes:
+        if diagnostic.path != place.path:
             continue
-        for rank, instead in enumerate(_nearest(place.name, place.known)):
+        for rank, instead in enumerate([*_nearest(place.name, place.known), *_renamed_end(topology, place)]):
             where = ".".join(place.path)
             text = f"write `{instead}` instead of `{place.name}` in `{where}`"
             try:
@@ -69,8 +67,25 @@ def _dropped(topology: Topology, place: _Correction) -> Iterator[Change]:
     elif section == "routes":
         kept = [node for node in topology.routes[name] if node != place.name]
         yield Change((Set(("routes", name), kept),), f"take `{place.name}` out of route `{name}`", 50)
-    elif section == "costs" or (section == "edges" and not rest):
+    elif section == "costs" or (section == "edges" and not rest and not _hands_on(topology, name)):
         yield Change((Remove(place.path),), f"remove `{name}` from `{section}`", 55)
+
+
+def _hands_on(topology: Topology, key: str) -> bool:
+    """Whether something goes along the edge: where it should go instead nobody but the author knows."""
+    edge = next(edge for one, edge in topology.edges.items() if str(one) == key)
+    return bool(edge.carries or edge.lends or edge.value)
+
+
+def _renamed_end(topology: Topology, place: _Correction) -> Iterator[str]:
+    """For an edge's end that is named after a kind: the one node of that kind, where it has no edge at that end."""
+    if place.path[0] != "edges" or len(place.path) != 2:
+        return
+    of_kind = [name for name, node in topology.nodes.items() if node.kind == place.name]
+    broken = next(key for key in topology.edges if str(key) == place.path[1])
+    ends = {key.producer if broken.producer == place.name else key.consumer for key in topology.edges}
+    if len(of_kind) == 1 and of_kind[0] not in ends:
+        yield of_kind[0]
 
 
 def _places(topology: Topology) -> Iterator[_Correction]:
@@ -151,7 +166,7 @@ def _retyped(topology: Topology, tensor: TensorType) -> Iterator[tuple[str, Tens
 
 def _nearest(name: str, known: Collection[str]) -> list[str]:
     alike = {one: difflib.SequenceMatcher(None, name, one).ratio() for one in known}
-    return sorted(known, key=lambda one: -alike[one])
+    return sorted((one for one in known if alike[one] >= NEAR), key=lambda one: -alike[one])
 
 
 def _value(topology: Topology, path: tuple[str, ...]) -> Any:

@@ -61,6 +61,9 @@ def _nodes(topology: Topology, executor: Executor) -> Iterator[Diagnostic]:
             yield _fault(
                 topology, name, "has no implementation in the executor", f"implement it; it has: {known}"
             )
+        elif isinstance(node, type):
+            what = f"is implemented by the class {node.__name__} itself"
+            yield _fault(topology, name, what, f"give the executor an instance: {node.__name__}()")
         elif not isinstance(node, Node):
             what = f"is implemented by {type(node).__name__}, which is no node"
             yield _fault(topology, name, what, "give it `ports`, `start`, `run` and `stop`")

@@ -17,6 +17,8 @@ Path = tuple[str | int, ...]
 MOST_NEAREST = 32
 """Unknown names for which the nearest is looked for: that is slow, and a file may hold thousands."""
 MOST_LISTED = 12
+NEAR = 0.5
+"""How alike a name must be to be the natural correction."""
 
 
 class Unknown(NamedTuple):
@@ -36,12 +38,13 @@ def names(topology: Topology) -> Iterator[Diagnostic]:
         mend = _nearest(one.name, tuple(one.known)) if index < MOST_NEAREST else ""
         message = f"no {one.what} is called `{one.name}`"
         place = topology.place(*one.path)
-        yield Diagnostic(place, "LF003", message, mend or _listed(one), nodes=one.nodes)
+        path = tuple(part for part in one.path if isinstance(part, str))
+        yield Diagnostic(place, "LF003", message, mend or _listed(one), nodes=one.nodes, path=path)
 
 
 @lru_cache(maxsize=1024)  # looking for a mend checks the same names many times
 def _nearest(name: str, known: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(name, known, 1, cutoff=0.5)
+    close = difflib.get_close_matches(name, known, 1, cutoff=NEAR)
     return f"did you mean `{close[0]}`?" if close else ""
 
 

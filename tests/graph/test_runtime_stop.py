@@ -379,3 +379,20 @@ def test_impossible_options_are_refused(option: dict[str, Any]) -> None:
         probed("pingpong").run(**option),
     ):
         pytest.fail("the block must not run")
+
+
+def test_submit_on_a_lane_never_waits_for_itself() -> None:
+    """It used to block the lane that has to make the room, for ever."""
+    refused: list[Exception] = []
+
+    def behave(node: str, step: Any, slots: Any) -> None:
+        if node == "prepare" and step.index == 0:
+            try:
+                for _ in range(run.capacity + 1):
+                    run.submit("more")
+            except QueueFull as error:
+                refused.append(error)
+
+    with probed("pingpong", behave).run() as run:
+        run.submit("first").result(timeout=HANG_S)
+    assert len(refused) == 1

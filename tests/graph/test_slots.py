@@ -280,3 +280,43 @@ def test_shipped_topologies_allocate_what_they_declare() -> None:
     for name, buffer in source.buffers.items():
         assert len(pools[name].slots) == buffer.slots
     assert pools["inputs"].slots[0]["rows"].shape == (2,)
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_a_field_cannot_be_replaced_and_later_steps_are_unharmed(checked: bool) -> None:
+    """Assigning used to put another tensor into the node's view, for good: what it wrote later was lost."""
+    seen: list[list[float]] = []
+
+    def behave(node: str, step: Any, slots: Any) -> None:
+        if node == "work":
+            if step.index == 0:
+                slots.inputs.scale = torch.full([3], 9.0)
+            slots.inputs.scale.fill_(step.index)
+        elif node == "give" and step.error is None:
+            seen.append(slots.inputs.scale.tolist())
+
+    errors = drive(probed(parts(), behave), 4, checked=checked)
+    assert isinstance(errors[0], StepError)
+    assert "copy_" in str(errors[0].cause)
+    assert errors[1:] == [None] * 3
+    assert seen == [[1.0] * 3, [2.0] * 3, [3.0] * 3]
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_a_buffer_cannot_be_replaced(checked: bool) -> None:
+    def behave(node: str, step: Any, slots: Any) -> None:
+        if node == "work":
+            slots.inputs = {}
+
+    errors = drive(probed(parts(), behave), 1, checked=checked)
+    assert isinstance(errors[0], StepError)
+    assert isinstance(errors[0].cause, AttributeError)
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_writing_in_place_by_an_operator_is_writing(checked: bool) -> None:
+    def behave(node: str, step: Any, slots: Any) -> None:
+        if node == "work":
+            slots.inputs.scale += 1
+
+    assert drive(probed(parts(), behave), 3, checked=checked) == [None] * 3

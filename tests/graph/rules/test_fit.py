@@ -155,3 +155,12 @@ def test_every_fault_is_reported_at_once():
         executor(routes=("prefill",), capabilities=("mtp",), prepare=Ports(), release=Ports(emits=True))
     )
     assert [fault.code for fault in found] == ["LF501", "LF502", "LF502", "LF502", "LF503"]
+
+
+def test_ports_and_sizes_that_make_no_sense_are_refused_where_they_are_written() -> None:
+    with pytest.raises(TypeError, match=r"give a tuple, as in \('inputs',\)"):
+        Ports(writes="inputs")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="expected `buffer`"):
+        Ports(reads=("inputs tokens",))
+    with pytest.raises(TypeError, match="a size is a whole number"):
+        Executor({}, dims={"batch": "x"})  # type: ignore[dict-item]
