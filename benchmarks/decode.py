@@ -146,8 +146,16 @@ def hiding_line(case: Case, reports: dict[str, list[Report]]) -> str:
     )
     sync, pingpong = period(reports["sync"]), period(reports["pingpong"])
     host = sync - device
-    hidden = (sync - pingpong) / host if host > 0 else 0.0
-    return f"| {case.name} | {case.batch} | {sync:.3f} | {pingpong:.3f} | {host:.3f} | {hidden:.0%} |"
+    hidden = f"{(sync - pingpong) / host:.0%}" if host > 0 else "none to hide"
+    prepared, reclaimed = (
+        f"{sum(share.count for share in shares)} of {sum(share.of for share in shares)}"
+        for shares in (
+            [one.prepare_overlap for one in reports["pingpong"]],
+            [one.reclaim_overlap for one in reports["pingpong"]],
+        )
+    )
+    numbers = f"{sync:.3f} | {pingpong:.3f} | {host:.3f} | {hidden}"
+    return f"| {case.name} | {case.batch} | {numbers} | {prepared} | {reclaimed} |"
 
 
 def period(reports: Sequence[Report]) -> float:
@@ -189,8 +197,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     print("| checkpoint | batch | step | laneflow, tokens/s | eager | transformers | times | same tokens |")
     print("|---|---|---|---|---|---|---|---|")
     print("\n".join(line[0] for line in lines))
-    print("\n| checkpoint | batch | `sync`, ms/step | `pingpong`, ms/step | host, ms/step | hidden |")
-    print("|---|---|---|---|---|---|")
+    print(
+        "\n| checkpoint | batch | `sync`, ms | `pingpong`, ms | host, ms | hidden | prepare inside | reclaim inside |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     print("\n".join(line[1] for line in lines))
 
 

@@ -9,12 +9,12 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-
 MOST_LAYERS = 4096
+WIDEST = 2**20
 
 # Far above any published network, and low enough that no tensor's byte count overflows 64 bits.
 Count = Annotated[int, Field(strict=True, ge=1, le=2**14)]
-Width = Annotated[int, Field(strict=True, ge=1, le=2**20)]
+Width = Annotated[int, Field(strict=True, ge=1, le=WIDEST)]
 Length = Annotated[int, Field(strict=True, ge=1, le=2**30)]
 TokenId = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
 Real = Annotated[float, Field(strict=True, allow_inf_nan=False)]

@@ -30,6 +30,8 @@ def locate(source: str | Path) -> Path:
     close = difflib.get_close_matches(str(source), shipped(), 1)
     hint = f"did you mean `{close[0]}`? " if close else ""
     names = ", ".join(name for name in shipped())
+    if os.path.exists(path):
+        raise _irregular(str(source))
     what = "no such file" if looks_like_path else "neither a file nor a shipped topology"
     raise TopologyError(
         [
@@ -68,6 +70,8 @@ def referred(reference: Item, folder: Path, key: str) -> Path:
 
 def read_text(path: Path) -> str:
     """The text of a topology file, at most 1 MiB of UTF-8; raises `TopologyError` (LF001)."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe can be read once, and may never end
+        raise _irregular(str(path))
     try:
         with path.open("rb") as file:
             return _text(file.read(yaml_tree.MAX_BYTES + 1), str(path))
@@ -79,7 +83,12 @@ def read_text(path: Path) -> str:
 
 def read_stdin() -> str:
     """The text on standard input, under the same limits as a file; raises `TopologyError` (LF001)."""
-    return _text(sys.stdin.buffer.read(yaml_tree.MAX_BYTES + 1), "<stdin>")
+    try:
+        return _text(sys.stdin.buffer.read(yaml_tree.MAX_BYTES + 1), "<stdin>")
+    except OSError as error:
+        raise _unreadable(
+            "<stdin>", f"cannot be read: {error.strerror or error}", "give the text on standard input"
+        ) from None
 
 
 def _text(data: bytes, file: str) -> str:
@@ -89,6 +98,12 @@ def _text(data: bytes, file: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _unreadable(file, f"not UTF-8 text (byte {error.start})", "save the file as UTF-8") from None
+
+
+def _irregular(file: str) -> TopologyError:
+    return _unreadable(
+        file, f"`{file}`: not a regular file", "give what a pipe holds on standard input, as `-`"
+    )
 
 
 def _unreadable(file: str, message: str, mend: str) -> TopologyError:

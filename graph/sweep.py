@@ -14,7 +14,7 @@ MOST_CHOICES = 10_000
 """Combinations of one sweep at most."""
 SECTIONS = ("dims", "types", "buffers", "nodes", "edges", "lanes", "routes", "costs")
 WILDCARD = re.compile(r"[*?\[]")
-RANGE = re.compile(r"\s*(\d{1,6})\.\.(\d{1,6})\s*")
+RANGE = re.compile(r"\s*([0-9]{1,6})\.\.([0-9]{1,6})\s*")
 
 
 class Axis(NamedTuple):

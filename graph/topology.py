@@ -102,10 +102,12 @@ def _grammar(pattern: str, form: str, build: Callable[[re.Match[str]], Any]) -> 
     return parse
 
 
-USE_PATTERN = rf"({NAME})(?:\.({NAME}))?(?:@(\d{{1,6}}))?"
-ENTRY_PATTERN = rf"({NAME})(?:@(\d{{1,6}}))?"
-EDGE_PATTERN = rf"\s*({NAME})(?:@(\d{{1,6}}))?\s*->\s*({NAME})\s*"
-TENSOR_PATTERN = rf"\s*({NAME})\s*\[\s*((?:(?:{NAME}|\d{{1,12}})(?:\s*,\s*(?:{NAME}|\d{{1,12}}))*)?)\s*\]\s*"
+USE_PATTERN = rf"({NAME})(?:\.({NAME}))?(?:@([0-9]{{1,6}}))?"
+ENTRY_PATTERN = rf"({NAME})(?:@([0-9]{{1,6}}))?"
+EDGE_PATTERN = rf"\s*({NAME})(?:@([0-9]{{1,6}}))?\s*->\s*({NAME})\s*"
+TENSOR_PATTERN = (
+    rf"\s*({NAME})\s*\[\s*((?:(?:{NAME}|[0-9]{{1,12}})(?:\s*,\s*(?:{NAME}|[0-9]{{1,12}}))*)?)\s*\]\s*"
+)
 
 parse_use = _grammar(
     USE_PATTERN, "`buffer`, `buffer.field` or `buffer@n`", lambda m: Use(m[1], m[2], _back(m[3]))
@@ -223,7 +225,7 @@ class Topology(_Part):
     """Which nodes a step of each kind visits; without it, one route with every node."""
     in_flight: Count | None = None
     """Most steps between entry and exit."""
-    costs: Mapping[Name, Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)]] = {}
+    costs: Mapping[Name, Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False, strict=True)]] = {}
     """Estimated durations of nodes, in milliseconds."""
 
     _places: dict[tuple[str | int, ...], Location] = PrivateAttr(default_factory=dict)

@@ -19,6 +19,15 @@ MAX_BYTES = 1 << 20
 MAX_DEPTH = 32
 MAX_ITEMS = 100_000
 MAX_TEXT = 1000
+LINE_END = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+"""Where the YAML reader starts a new line; `str.splitlines` knows more ends, and would count differently."""
+_FOREIGN = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What YAML lets no file hold, such as NUL."""
+_TAGS = {
+    yaml.ScalarEvent: "tag:yaml.org,2002:str",
+    yaml.SequenceStartEvent: "tag:yaml.org,2002:seq",
+    yaml.MappingStartEvent: "tag:yaml.org,2002:map",
+}
 
 _Loader: Any = getattr(yaml, "CLoader", yaml.Loader)
 
@@ -47,6 +56,10 @@ Item = Scalar | Sequence | Mapping
 
 def parse(text: str, file: str) -> Item:
     """The one document in `text`; raises `TopologyError` with LF001 at the place of the fault."""
+    if foreign := _FOREIGN.search(text):
+        *before, last = LINE_END.split(text[: foreign.start()])
+        at = Location(file, len(before) + 1, len(last) + 1)
+        raise _fault(at, f"not YAML: character U+{ord(foreign[0]):04X}", "take the character out")
     try:
         events = yaml.parse(text, Loader=_Loader)
         return _Composer(file, events).document()
@@ -104,6 +117,7 @@ class _Composer:
             item, size = self.anchors[event.anchor]
             self._add(size, at)
             return item
+        self._refuse_tag(event, at)
         if isinstance(event, yaml.ScalarEvent):
             item = Scalar(_scalar(event, at), at)
         elif isinstance(event, yaml.SequenceStartEvent):
@@ -113,6 +127,11 @@ class _Composer:
         if event.anchor is not None:
             self.anchors[event.anchor] = (item, self.count - before)
         return item
+
+    @staticmethod
+    def _refuse_tag(event: Any, at: Location) -> None:
+        if event.tag not in (None, "!", _TAGS[type(event)]):
+            raise _fault(at, f"tag `{event.tag}` is not part of the language", "drop the tag")
 
     def _add(self, size: int, at: Location) -> None:
         self.count += size
@@ -163,8 +182,6 @@ def _scalar(event: Any, at: Location) -> str | int | float | bool | None:
     text: str = event.value
     if len(text) > MAX_TEXT:
         raise _fault(at, f"a text of {len(text)} characters, which is more than {MAX_TEXT}", "shorten it")
-    if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
-        raise _fault(at, f"tag `{event.tag}` is not part of the language", "drop the tag")
     if event.tag or event.style not in (None, ""):
         return text
     if text in _WORDS:

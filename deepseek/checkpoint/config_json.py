@@ -9,7 +9,7 @@ from deepseek.checkpoint.errors import CheckpointError
 from deepseek.checkpoint.headers import TensorHeader
 from deepseek.checkpoint.layers_json import released_layers, transformers_layers
 from deepseek.checkpoint.strict_json import parse
-from deepseek.config import ModelConfig, Yarn
+from deepseek.config import MOST_LAYERS, WIDEST, ModelConfig, Yarn
 
 T = TypeVar("T")
 
@@ -52,9 +52,6 @@ _ONLY = {
 }
 
 
-_WIDEST = 2**20
-
-
 class Fields:
     """The fields of one config.json, whose absence is an error that names file and field."""
 
@@ -76,6 +73,12 @@ class Fields:
         if type(value) is not int or not 0 <= value <= most:
             raise self.error(f"{name} is {value!r}, not a whole number from 0 to {most}")
         return value
+
+    @property
+    def prediction_blocks(self) -> int:
+        """Multi-token-prediction blocks; none where the file does not say."""
+        name = "num_nextn_predict_layers"
+        return self.whole(name, MOST_LAYERS) if name in self else 0
 
     def error(self, problem: str, mend: str = "Correct config.json") -> CheckpointError:
         """An error about this file."""
@@ -105,9 +108,7 @@ def read_config(directory: Path, headers: dict[str, TensorHeader] | None = None)
             **values,
             **_rope(fields),
             eos_token_ids=tuple(eos) if isinstance(eos, list) else (eos,),
-            num_nextn_predict_layers=fields["num_nextn_predict_layers"]
-            if "num_nextn_predict_layers" in fields
-            else 0,
+            num_nextn_predict_layers=fields.prediction_blocks,
             layers=transformers_layers(fields)
             if "layer_types" in fields
             else released_layers(fields, headers),
@@ -153,12 +154,12 @@ def _rope(fields: Fields) -> dict[str, Any]:
 
 def _rope_dim(fields: Fields, compress: dict[str, Any]) -> int:
     if "qk_rope_head_dim" in fields:
-        return fields.whole("qk_rope_head_dim", _WIDEST)
+        return fields.whole("qk_rope_head_dim", WIDEST)
     part = compress.get("partial_rotary_factor") or fields["partial_rotary_factor"]
     if type(part) not in (int, float) or not 0 < part <= 1:
         raise fields.error(f"partial_rotary_factor is {part!r}, not a number above 0 and at most 1")
-    width = fields.whole("head_dim", _WIDEST)
-    size = part * width
+    width = fields.whole("head_dim", WIDEST)
+    size = float(part) * width
     if abs(size - round(size)) > 1e-6 * width:
         raise fields.error(f"partial_rotary_factor {part} times head_dim {width} is not whole")
     return round(size)

@@ -27,7 +27,7 @@ def transformers_layers(fields: "Fields") -> tuple[LayerConfig, ...]:
 def released_layers(fields: "Fields", headers: dict[str, TensorHeader] | None) -> tuple[LayerConfig, ...]:
     """Layers from num_hash_layers and compress_ratios, which ends with the prediction blocks' entries."""
     count, ratios = fields.whole("num_hidden_layers", MOST_LAYERS), fields["compress_ratios"]
-    predicting = fields.values.get("num_nextn_predict_layers") or 0
+    predicting = fields.prediction_blocks
     if len(ratios) not in (count, count + predicting):
         raise fields.error(
             f"compress_ratios has {len(ratios)} entries for {count} layers and {predicting} prediction blocks"

@@ -4,8 +4,8 @@ An application adds commands through the entry point group `laneflow.commands`: 
 command and an object that is a `Command`. Its module is imported when the command is called and when
 `laneflow --help` lists it, so it must be light: what is heavy (torch, the model) belongs inside `run`.
 
-Exit codes: what the command returns; 2 for wrong usage; 1 for a fault of our own; 130 when interrupted; 141
-when whoever reads the output has gone.
+Exit codes: what the command returns; 2 for wrong usage and for a stream that is closed or full; 1 for a fault of
+our own; 130 when interrupted; 141 when whoever reads the output has gone.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from graph.cli.command import Command, UsageError
 from graph.cli.failure import internal_error
-from graph.cli.terminal import err
+from graph.cli.terminal import OutputError, err, flush
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -48,25 +49,41 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream, "reconfigure"
         ):  # names from a file may have characters that the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
+    if sys.stdout is None:  # how Python starts where the descriptor is closed
+        err("laneflow: standard output is closed")
+        return 2
     try:
-        code = _overview(words) if not words or words[0].startswith("-") else _command(words[0], words[1:])
-        sys.stdout.flush()
+        code = _called(words)
+        flush()
         return code
-    except SystemExit as stop:  # how argparse ends for --help and for wrong usage
-        return stop.code if isinstance(stop.code, int) else 2
     except UsageError as error:
         err(f"laneflow: {error}")
         return 2
     except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # or the interpreter fails flushing it at exit
+        _discard_the_rest()
         return 141
+    except OutputError as error:
+        _discard_the_rest()
+        with suppress(OutputError):
+            err(f"laneflow: {error}")
+        return 2
     except KeyboardInterrupt:
         return 130
     except Exception as error:
         err(f"laneflow: {internal_error(error)}")
         return 1
+
+
+def _called(words: list[str]) -> int:
+    try:
+        return _overview(words) if not words or words[0].startswith("-") else _command(words[0], words[1:])
+    except SystemExit as stop:  # how argparse ends for --help and for wrong usage
+        return stop.code if isinstance(stop.code, int) else 2
+
+
+def _discard_the_rest() -> None:
+    """What stdout has not taken goes nowhere, or the interpreter fails flushing it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _overview(words: list[str]) -> int:

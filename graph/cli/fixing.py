@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 
 from graph.cli.sources import STDIN_FILE, Sources
@@ -11,9 +12,15 @@ from graph.files import shipped
 from graph.mend import Mend, mended
 from graph.splice import SpliceError, diff, splice
 
+BOM = codecs.BOM_UTF8
+
 
 class NotFixed(Exception):
     """A file's mends are known and cannot be made in that file; the message says why."""
+
+
+class NotWritten(NotFixed):
+    """The system does not let the file be written."""
 
 
 def difference(sources: Sources, target: str) -> str:
@@ -31,8 +38,17 @@ def fix(sources: Sources, target: str) -> str:
     steps, text = _mended(sources, target)
     if not steps:
         return ""
-    Path(target).write_text(text, encoding="utf-8", newline="")
+    _write(Path(target), text)
     return f"{_name(target)}: fixed: {'; '.join(step.help for step in steps)}"
+
+
+def _write(file: Path, text: str) -> None:
+    """The text in place of what the file holds, with the byte order mark that it may begin with."""
+    try:
+        marked = file.read_bytes().startswith(BOM)
+        file.write_bytes((BOM if marked else b"") + text.encode())
+    except OSError as error:
+        raise NotWritten(f"cannot write {shown(str(file))}: {error.strerror}") from error
 
 
 def _mended(sources: Sources, target: str) -> tuple[tuple[Mend, ...], str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +11,7 @@ from graph.diagnostics import TopologyError
 from graph.files import read_stdin, read_text
 from graph.reading import load, load_text
 from graph.topology import Topology
-
-LINE_END = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
-"""Where the YAML reader starts a new line; `str.splitlines` knows more ends, and would count differently."""
+from graph.yaml_tree import LINE_END
 
 STDIN_FILE = "<stdin>"
 """What standard input is called in diagnostics."""

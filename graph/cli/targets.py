@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -46,6 +47,8 @@ def shown(file: str) -> str:
 
 def _files(target: str) -> Iterator[str]:
     if target == STDIN:
+        if sys.stdin is None:  # how Python starts where the descriptor is closed
+            raise UsageError("`-`: standard input is closed")
         yield STDIN
     elif os.path.isdir(target):
         yield from _nonempty(_below(target), f"`{target}`: no *.yaml or *.yml file in this folder")

@@ -4,17 +4,43 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
+
+
+class OutputError(Exception):
+    """A stream of the command takes no more, for instance because the disk is full; the message says why."""
 
 
 def out(text: str) -> None:
     """A result."""
-    sys.stdout.write(f"{text}\n")
+    with _told("output"):
+        sys.stdout.write(f"{text}\n")
 
 
 def err(text: str) -> None:
     """Something for a person to read beside the result."""
-    sys.stderr.write(f"{text}\n")
+    if sys.stderr is not None:  # closed: then nobody is to be told
+        with _told("error"):
+            sys.stderr.write(f"{text}\n")
+
+
+def flush() -> None:
+    """Write out what is left of the results."""
+    with _told("output"):
+        sys.stdout.flush()
+
+
+@contextmanager
+def _told(stream: str) -> Iterator[None]:
+    """`OutputError` for what the system refuses; that a reader has gone stays a `BrokenPipeError`."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"standard {stream} cannot be written: {error.strerror or error}") from error
 
 
 def coloured(stream: TextIO) -> bool:

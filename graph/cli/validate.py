@@ -26,7 +26,10 @@ class Validate:
     help = "prove that topologies are sound, or say why they are not"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.epilog = "exit codes: 0 sound, 1 a fault in a file, 2 wrong usage or no such file"
+        parser.epilog = (
+            "exit codes: 0 sound, 1 a fault in a file, or one that --fix cannot write, "
+            "2 wrong usage or no such file"
+        )
         parser.add_argument(
             "words",
             nargs="+",
@@ -61,8 +64,7 @@ class Validate:
             raise UsageError("--fix and --diff mend the files as they are written: leave the overrides out")
         files, selection, sources = expand(targets), Selection.parse(args.select, args.ignore), Sources()
         check = Check(sources, overrides, _executor(args.bind) if args.bind else None)
-        if args.fix or args.diff:
-            _change(sources, files, args)
+        written = _change(sources, files, args) if args.fix or args.diff else True
         outcomes = [
             _narrowed(outcome, selection, args.strict) for file in files for outcome in check.outcomes(file)
         ]
@@ -70,7 +72,7 @@ class Validate:
             _report(outcomes, sources)
         elif document := DOCUMENTS[args.format](outcomes):
             out(document)
-        return int(any(outcome.faulty for outcome in outcomes))
+        return int(not written or any(outcome.faulty for outcome in outcomes))
 
 
 def _executor(reference: str) -> Executor:
@@ -79,13 +81,16 @@ def _executor(reference: str) -> Executor:
     return named_executor(reference)
 
 
-def _change(sources: Sources, files: Sequence[str], args: Namespace) -> None:
+def _change(sources: Sources, files: Sequence[str], args: Namespace) -> bool:
+    """Mend the files or show how; False where the system let one not be written."""
     from graph.cli.fixing import (
         NotFixed,
+        NotWritten,
         difference,
         fix,
     )  # only here are mends searched for all faults together
 
+    written = True
     tell = out if args.diff and args.format == "text" else err
     for file in files:
         try:
@@ -93,6 +98,8 @@ def _change(sources: Sources, files: Sequence[str], args: Namespace) -> None:
                 tell(told)
         except NotFixed as error:
             err(str(error))
+            written = written and not isinstance(error, NotWritten)
+    return written
 
 
 def _narrowed(outcome: Outcome, selection: Selection, strict: bool) -> Outcome:

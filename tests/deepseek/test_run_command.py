@@ -136,6 +136,9 @@ PROMPT = ("--prompt", "x")
         (("pingpong", *PROMPT, "--temperature", "-1"), "--temperature"),
         (("pingpong", *PROMPT, "--top-p", "0"), "--top-p"),
         (("pingpong", *PROMPT, "--threads", "0"), "--threads"),
+        (("pingpong", *PROMPT, "--threads", "100000"), "cores allow at most"),
+        (("pingpong", *PROMPT, "--context", "0"), "--context 0: it is at least 1"),
+        (("pingpong", *PROMPT, "--context", "-3"), "--context -3"),
         (("pingpong", *PROMPT, "--device", "tpu"), "--device"),
         (("pingpong", *PROMPT, "--device", "cuda:99"), "--device"),
         (("pingpong", "dims.capacity=100000000", *PROMPT), "GiB"),
@@ -173,6 +176,30 @@ def test_prompt_ids_that_cannot_be_used_are_named(
     assert (code, out) == (2, "")
     assert says in err
     assert str(path) in err
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("[" * 100000, "nested too deeply"),
+        ('{"head_dim": Infinity}', "head_dim is inf"),
+        ({"hc_mult": 1 << 40}, "hc_mult"),
+        ({"hc_sinkhorn_iters": 1 << 40}, "hc_sinkhorn_iters"),
+        ({"sliding_window": True}, "sliding_window"),
+    ],
+)
+def test_a_damaged_configuration_is_named_before_anything_is_loaded(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str | dict[str, object], says: str
+) -> None:
+    path = tmp_path / "config.json"
+    if isinstance(content, dict):
+        content = json.dumps(json.loads((PATH / "config.json").read_text()) | content)
+    path.write_text(content)
+    code, out, err = run(capsys, "sync", "--model", str(tmp_path), "--prompt", "x")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"laneflow: {path}: ")
+    assert says in err
+    assert err.count("\n") == 1
 
 
 def test_an_empty_line_among_prompts_is_named_by_its_number(

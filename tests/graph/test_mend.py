@@ -160,3 +160,15 @@ def test_the_search_ends_where_faults_are_many() -> None:
     told = explained(topology, found)
     assert all(one.schedule for one in told[:MOST_EXPLAINED])
     assert told[MOST_EXPLAINED:] == found[MOST_EXPLAINED:]
+
+
+def test_a_name_that_is_gone_is_not_renamed_and_each_help_speaks_of_its_place() -> None:
+    text = "topology: gone\nextends: pingpong\nnodes: {dispatch: null}\n"
+    topology = load_text(text)
+    told = [one for one in explained(topology, diagnose(topology)) if one.code == "LF003"]
+    helps = {one.path: one.help for one in told}
+    assert not any("instead of `dispatch`" in one for one in helps.values())
+    assert helps["routes", "decode"] == "take `dispatch` out of route `decode`"
+    assert helps["lanes", "device", "nodes"] == "take `dispatch` off lane `device`"
+    assert helps["costs", "dispatch"] == "remove `dispatch` from `costs`"
+    assert helps["edges", "bind -> dispatch"].startswith("declared: ")

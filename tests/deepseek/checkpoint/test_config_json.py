@@ -7,7 +7,7 @@ import pytest
 
 from deepseek.checkpoint import CheckpointError, read_config
 from deepseek.checkpoint.headers import read_headers
-from deepseek.config import AttentionKind, Yarn
+from deepseek.config import AttentionKind, ModelConfig, Yarn
 from tests.deepseek.checkpoint.copies import copy, edit_config
 from tests.deepseek.references import PARITY
 
@@ -102,7 +102,14 @@ def test_several_end_tokens_are_kept(tmp_path: Path) -> None:
         ("b/release", {"rope_scaling": {"type": "linear", "factor": 2}}, "rope has type 'linear'"),
         ("b/release", {"rope_scaling": {"type": "yarn"}}, "factor"),
         ("b/release", {"rope_scaling": "yarn"}, "is not of the expected form"),
-        ("b/release", {"num_hidden_layers": "4"}, "is not of the expected form"),
+        ("b/release", {"num_hidden_layers": "4"}, "num_hidden_layers is '4', not a whole number"),
+        ("a", {"num_hidden_layers": 1 << 40}, "num_hidden_layers is 1099511627776, not a whole number"),
+        ("b/release", {"num_hash_layers": True}, "num_hash_layers is True, not a whole number"),
+        ("a", {"num_key_value_heads": True}, "num_key_value_heads is True. Only 1 is supported"),
+        ("a", {"partial_rotary_factor": True, "rope_parameters": None}, "partial_rotary_factor is True"),
+        ("a", {"eos_token_id": True}, "eos_token_ids.0: "),
+        ("a", {"compress_rates": {CSA: 4, HCA: True}}, "rate: "),
+        ("a", {"hc_sinkhorn_iters": 1001}, "hc_sinkhorn_iters: .* less than or equal to 1000"),
     ],
 )
 def test_what_cannot_be_run_is_refused_by_name(
@@ -114,7 +121,61 @@ def test_what_cannot_be_run_is_refused_by_name(
         read_config(directory)
 
 
-@pytest.mark.parametrize("content", [None, "", "[]", '{"a":'])
+NUMBERS = sorted(
+    name
+    for name, field in ModelConfig.model_fields.items()
+    if field.annotation in (int, float) and name not in ("rope_theta", "qk_rope_head_dim")
+)
+REALS = [name for name in NUMBERS if ModelConfig.model_fields[name].annotation is float]
+WHOLE = [name for name in NUMBERS if name not in REALS]
+
+
+@pytest.mark.parametrize("name", [*NUMBERS, "rope_theta", "qk_rope_head_dim"])
+@pytest.mark.parametrize("value", [True, "1", 10**400], ids=["true", "text", "huge"])
+def test_a_number_of_another_type_or_beyond_any_range_is_refused_by_field(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    directory = copy("b/release", tmp_path)
+    edit_config(directory, **{name: value})
+    with pytest.raises(CheckpointError, match=rf"config\.json: {name}\b"):
+        read_config(directory)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_size_that_no_network_has_is_refused_by_field(tmp_path: Path, name: str) -> None:
+    directory = copy("b/release", tmp_path)
+    edit_config(directory, **{name: 1 << 40})
+    with pytest.raises(
+        CheckpointError, match=rf"config\.json: {name}(: Input should be less than| is 1099511627776, not)"
+    ):
+        read_config(directory)
+
+
+@pytest.mark.parametrize("name", [*REALS, "head_dim", "unknown"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_are_not_finite_are_refused_by_field(tmp_path: Path, name: str, value: float) -> None:
+    for form in (value, [1, [value]]):
+        directory = copy("a", tmp_path)
+        edit_config(directory, **{name: form})
+        with pytest.raises(CheckpointError, match=rf"config\.json: .*{name} is -?(nan|inf), not a finite"):
+            read_config(directory)
+
+
+def test_the_largest_sizes_that_are_accepted_are_those_of_real_networks_and_more(tmp_path: Path) -> None:
+    directory = copy("a", tmp_path)
+    sizes = {
+        "hidden_size": 7168,
+        "num_attention_heads": 128,
+        "head_dim": 512,
+        "index_head_dim": 128,
+        "n_routed_experts": 384,
+    }
+    edit_config(directory, **sizes, vocab_size=129280, max_position_embeddings=1 << 20)
+    config = read_config(directory)
+    assert {name: getattr(config, name) for name in sizes} == sizes
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", '{"a":', "[" * 100_000, '{"a":' * 100_000])
 def test_missing_or_broken_file_is_named(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / "config.json").write_text(content)

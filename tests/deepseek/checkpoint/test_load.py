@@ -1,5 +1,6 @@
 """Whole checkpoints load in every layout; broken ones say what is broken."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor
 
 from deepseek.checkpoint import CheckpointError, load_model
+from deepseek.checkpoint import headers as headers_module
 from deepseek.checkpoint import load as load_module
 from tests.deepseek.checkpoint.copies import copy, edit_config, edit_tensors, shard
 from tests.deepseek.references import PARITY, model
@@ -120,6 +122,46 @@ def test_file_of_another_format_is_named(tmp_path: Path) -> None:
         load(directory)
 
 
+@pytest.mark.parametrize("header", [b"[" * 100_000, b'{"a": NaN}', b'{"a": {"data_offsets": [0, 1e999]}}'])
+def test_header_that_is_no_sound_json_is_named(tmp_path: Path, header: bytes) -> None:
+    directory = copy("only_swa", tmp_path)
+    (directory / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: is not a safetensors file"):
+        load(directory)
+
+
+@pytest.mark.parametrize("shard", ["/etc/passwd", "../..", "../a", "deep/../../a", "", ".", "a\0b"])
+def test_index_that_points_out_of_the_folder_is_refused_unopened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: str
+) -> None:
+    directory = copy("only_swa", tmp_path)
+    (directory / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {EMBED: shard}}))
+    monkeypatch.setattr(headers_module, "_read_file", None)
+    with pytest.raises(CheckpointError, match=rf"index\.json: places tensor {EMBED} in .*folder") as refusal:
+        load(directory)
+    assert repr(shard) in str(refusal.value)
+
+
+def test_shards_that_are_links_into_a_cache_load(tmp_path: Path) -> None:
+    directory = copy("only_csa", tmp_path / "snapshot")
+    shard(directory)
+    for file in sorted(directory.glob("*.safetensors")):
+        file.symlink_to(file.rename(tmp_path / file.name))
+    assert same(load(directory), model("only_csa"))
+
+
+def test_the_largest_sizes_that_a_configuration_may_have_are_compared_with_the_tensors(
+    tmp_path: Path,
+) -> None:
+    directory = copy("only_csa", tmp_path)
+    heads = dict.fromkeys(("num_attention_heads", "index_n_heads", "n_routed_experts"), 1 << 14)
+    widths = dict.fromkeys(("hidden_size", "head_dim", "q_lora_rank", "o_lora_rank"), 1 << 20)
+    more = {"moe_intermediate_size": 1 << 20, "index_head_dim": 1 << 20, "n_shared_experts": 1 << 14}
+    edit_config(directory, **heads, **widths, **more, vocab_size=1 << 24, hc_mult=64)
+    with pytest.raises(CheckpointError, match=r"config\.json asks for"):
+        load(directory)
+
+
 def test_missing_shard_is_named(tmp_path: Path) -> None:
     directory = copy("only_swa", tmp_path)
     shard(directory)
@@ -139,7 +181,7 @@ def test_index_that_misplaces_a_tensor_is_named(tmp_path: Path) -> None:
         load(directory)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"weight_map": 3}'])
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"weight_map": 3}', "[" * 100_000])
 def test_broken_index_is_named(tmp_path: Path, content: str) -> None:
     directory = copy("only_swa", tmp_path)
     (directory / "model.safetensors.index.json").write_text(content)

@@ -1,5 +1,11 @@
+import codecs
+import errno
+import json
+from pathlib import Path
+
 import pytest
 
+from graph import yaml_tree
 from graph.files import shipped
 from tests.graph.cli import topologies as files
 
@@ -82,3 +88,44 @@ def test_a_machines_document_stays_whole(laneflow, write):
     called = laneflow("validate", "ring.yaml", "--diff", "--format", "json")
     assert called.out.startswith("[")
     assert "+++ " in called.err
+
+
+def refuse(self, data):
+    raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+
+def test_a_file_that_cannot_be_written_is_told_and_the_rest_goes_on(laneflow, write, monkeypatch):
+    write("a.yaml", files.RACE)
+    write("b.yaml", files.SOUND)
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    called = laneflow("validate", "a.yaml", "b.yaml", "--fix", "--format", "json")
+    assert called.code == 1
+    assert called.err == "cannot write a.yaml: Permission denied\n"
+    assert {one["file"] for one in json.loads(called.out)} == {"a.yaml"}
+
+
+def test_what_cannot_be_written_fails_even_where_only_warnings_were_to_mend(laneflow, write, monkeypatch):
+    write("ring.yaml", files.IDLE_LIMIT)
+    assert laneflow("validate", "ring.yaml").code == 0
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    called = laneflow("validate", "ring.yaml", "--fix")
+    assert "cannot write ring.yaml" in called.err
+    assert called.code == 1
+
+
+def test_a_byte_order_mark_is_kept(laneflow, write):
+    path = write("ring.yaml", "\ufeff" + COMMENTED)
+    assert laneflow("validate", "ring.yaml", "--fix").code == 0
+    data = path.read_bytes()
+    assert data.startswith(codecs.BOM_UTF8)
+    assert data.count(codecs.BOM_UTF8) == 1
+
+
+def test_fix_takes_away_what_names_a_node_that_is_gone_and_renames_nothing(laneflow, write):
+    path = write("gone.yaml", "topology: gone\nextends: pingpong\nnodes: {dispatch: null}\n")
+    laneflow("validate", "gone.yaml", "--fix")
+    data = yaml_tree.plain(yaml_tree.parse(path.read_text(), "gone.yaml"))
+    assert data["costs"] == {"dispatch": None}
+    assert data["lanes"] == {"device": {"nodes": ["prefill", "retire"]}}
+    assert data["routes"] == {"decode": ["prepare", "bind", "reclaim", "release"]}
+    assert "edges" not in data

@@ -174,3 +174,33 @@ def test_colour_is_for_terminals_and_only_if_wanted(monkeypatch):
     assert not coloured(Stream(terminal=False))
     monkeypatch.setenv("NO_COLOR", "1")
     assert not coloured(Stream(terminal=True))
+
+
+def shell(redirected):
+    script = f'"$0" -m graph {redirected}'
+    return subprocess.run(
+        ["sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("redirected", "told"),
+    [
+        ("validate - <&-", "laneflow: `-`: standard input is closed\n"),
+        ("validate sync >&-", "laneflow: standard output is closed\n"),
+        (
+            "validate sync >/dev/full",
+            "laneflow: standard output cannot be written: No space left on device\n",
+        ),
+        ("list >/dev/full", "laneflow: standard output cannot be written: No space left on device\n"),
+    ],
+)
+def test_a_stream_that_is_closed_or_full_is_no_bug_of_ours(redirected, told):
+    if "/dev/full" in redirected and not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    done = shell(redirected)
+    assert (done.returncode, done.stderr) == (2, told)
+
+
+def test_with_both_streams_closed_the_exit_code_still_tells():
+    assert shell("validate sync >&- 2>&-").returncode == 2

@@ -1,6 +1,7 @@
 """Whatever a file holds, a check of it ends with a verdict: no traceback, no hang, no broken document."""
 
 import json
+import os
 from xml.etree import ElementTree
 
 import pytest
@@ -112,3 +113,57 @@ def test_thousands_of_unknown_names_are_told_in_the_end(folder):
     path = folder / "large.yaml"
     path.write_text(f"nodes:\n{nodes}edges:\n{edges}lanes: {{}}\n")
     assert len(verdict(path).diagnostics) == 500
+
+
+RING = "topology: ring\nextends: sync\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("costs: {prepare: true}", "LF002"),
+        ("lanes: {output: ['reclaim@\u0661']}", "LF002"),
+        ("edges: {'reclaim@\u0661 -> bind': {}}", "LF002"),
+        ("nodes: {bind: {reads: ['outputs@\u0661']}}", "LF002"),
+        ("types: {T: {x: 'int64[\u0661]'}}", "LF005"),
+        ("lanes: !!set {output: [reclaim]}", "LF001"),
+        ("lanes: {output: !!python/object/apply:os.system [reclaim]}", "LF001"),
+        ("lanes: {output: !mine [reclaim]}", "LF001"),
+    ],
+)
+def test_what_only_looks_right_is_refused(folder, line, code):
+    path = folder / "ring.yaml"
+    path.write_text(f"{RING}{line}\n", encoding="utf-8")
+    found = verdict(path).diagnostics
+    assert {one.code for one in found} == {code}
+    assert {one.location.line for one in found} == {3}
+
+
+def test_the_tags_that_say_what_the_text_is_anyway_are_fine(folder):
+    path = folder / "ring.yaml"
+    path.write_text(f"{RING}dims: !!map {{batch: 3}}\nrequires: !!seq []\n")
+    assert not verdict(path).faulty
+
+
+def test_a_nul_is_refused_at_its_place(folder):
+    path = folder / "ring.yaml"
+    path.write_bytes(b'topology: ring\nsummary: "a\0b"\n')
+    (fault,) = verdict(path).diagnostics
+    assert (fault.code, fault.message) == ("LF001", "not YAML: character U+0000")
+    assert fault.location[1:] == (2, 12)
+
+
+def test_a_key_that_turns_the_text_around_is_shown_escaped(folder):
+    path = folder / "ring.yaml"
+    path.write_text(f'{RING}costs: {{"a\u202eb": -3}}\n', encoding="utf-8")
+    shown = text.render([verdict(path)], Sources().lines)
+    assert "\u202e" not in shown
+    assert "`costs.a\\u202eb`" in shown
+
+
+@pytest.mark.parametrize("target", ["pipe.yaml", "."])
+def test_a_pipe_is_refused_and_not_waited_for(laneflow, target, tmp_path):
+    os.mkfifo(tmp_path / "pipe.yaml")
+    called = laneflow("validate", target)
+    assert called.code == (2 if target == "pipe.yaml" else 1)
+    assert "not a regular file" in called.err
