@@ -93,9 +93,7 @@ def fallback_of(topology: Topology) -> Topology:
     """
     at = topology.place("fallback")
     path = referred(Scalar(topology.fallback, at), Path(at.file).parent, "fallback")
-    return _model(
-        without_nulls(long_forms(_merged(read_text(path), str(path), path.parent, ()))), path.stem
-    )
+    return _model(without_nulls(long_forms(_merged(read_text(path), str(path), path.parent, ()))), path.stem)
 
 
 def _check_fallbacks(topology: Topology) -> None:
@@ -154,7 +152,9 @@ def _check_size(topology: Topology) -> None:
         message = f"{len(topology.nodes)} nodes, which is more than {MAX_NODES}"
     elif pairs > MAX_PAIRS:
         buffer, count = uses.most_common(1)[0]
-        message = f"{pairs} pairs of reads and writes, which is more than {MAX_PAIRS}: `{buffer}` alone has {count}"
+        message = (
+            f"{pairs} pairs of reads and writes, which is more than {MAX_PAIRS}: `{buffer}` alone has {count}"
+        )
     else:
         return
     raise TopologyError(

@@ -32,7 +32,9 @@ class Sealed:
     """Attributes that are only looked at: what a slot holds is written into its memory, never put in its place."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if getattr(self, name, None) is not value:  # it is for `slots.outputs.token += 1`, which writes in place
+        if (
+            getattr(self, name, None) is not value
+        ):  # it is for `slots.outputs.token += 1`, which writes in place
             raise AttributeError(
                 f"`{name}` is memory of the slot and cannot be replaced: write into it, as in `{name}.copy_(value)`"
             )

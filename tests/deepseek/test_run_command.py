@@ -125,7 +125,7 @@ PROMPT = ("--prompt", "x")
         (("no/such.yaml", *PROMPT), "no such file"),
         (("pingpong", "buffers.inputs.slots=0", *PROMPT), "LF002"),
         (("pingpong", "lanes.output.nodes=[reclaim]", *PROMPT), "LF101"),
-        (("pingpong", "lanes.device.worker=process", *PROMPT), "worker: process"),
+        (("pingpong", "lanes.device.worker=stream", *PROMPT), "worker: stream"),
         (("pingpong", "dims.batch=0", *PROMPT), "dims.batch"),
         (("pingpong", "--prompt", ""), "prompt 0 is empty"),
         (("pingpong", *PROMPT, "--max-tokens", "100000"), "exceeds the limit"),

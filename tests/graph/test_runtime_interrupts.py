@@ -23,7 +23,14 @@ from tests.fakes import HANG_S, Gate, lanes_alive, probed, until
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
 ROOT = Path(__file__).parents[2]
-NOT_THERE = ("with ", "try:", "self._leave()", "self._forget_lanes()", "self._scope.close()", "self._processes.")
+NOT_THERE = (
+    "with ",
+    "try:",
+    "self._leave()",
+    "self._forget_lanes()",
+    "self._scope.close()",
+    "self._processes.",
+)
 INTERRUPTED = (
     "runtime.py",
     "admission.py",

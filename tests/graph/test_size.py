@@ -11,7 +11,10 @@ def text(nodes: int, buffers: int) -> str:
     """Each node on a lane of its own, writing one of some persistent buffers."""
     lines = ["types: {T: {x: 'int64[4]'}}", "buffers:"]
     lines += [f"  b{number}: {{type: T, persistent: true}}" for number in range(buffers)]
-    lines += ["nodes:", *(f"  n{number}: {{kind: reclaim, writes: [b{number % buffers}]}}" for number in range(nodes))]
+    lines += [
+        "nodes:",
+        *(f"  n{number}: {{kind: reclaim, writes: [b{number % buffers}]}}" for number in range(nodes)),
+    ]
     lines += ["lanes:", *(f"  l{number}: [n{number}]" for number in range(nodes))]
     return "\n".join(lines)
 
