@@ -150,7 +150,7 @@ class Buffer(_Part):
     """How many steps' worth of it exist; step k uses slot k mod slots."""
     place: Place = "host"
     """Where a slot's memory is: host, pinned, device, or shared between processes."""
-    persistent: bool = False
+    persistent: Annotated[bool, Field(strict=True)] = False
     """One instance for the whole run, never recycled."""
     keyed_by: Literal["request"] | None = None
     """Rows of a persistent buffer belong to requests; the run keeps a generation for each row."""
@@ -207,7 +207,7 @@ class Topology(_Part):
     """One line for people."""
     extends: str | None = None
     """The topology this one starts from: mappings merge, lists replace, null removes."""
-    abstract: bool = False
+    abstract: Annotated[bool, Field(strict=True)] = False
     """Only a base for others; needs no lanes."""
     requires: tuple[Name, ...] = ()
     """Capabilities that the executor must have."""
