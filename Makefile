@@ -32,7 +32,7 @@ run: $(STAMP) $(COMPILED)
 	$(RUN)
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow

@@ -142,7 +142,8 @@ def _enter_and_leave(run: Runtime) -> None:
 
 
 SCRIPT = """
-    import sys, threading, time
+    import signal, sys, threading
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
     from graph import Executor, Runtime, compile, load
     from nodes.simulated import simulated
 

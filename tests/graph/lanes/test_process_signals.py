@@ -20,7 +20,8 @@ pytestmark = pytest.mark.usefixtures("nothing_left")
 ROOT = Path(__file__).parents[3]
 
 SCRIPT = """
-    import os, sys, threading
+    import os, signal, sys, threading
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
     from graph import Runtime, RuntimeStopped, compile, load
     from nodes.simulated import simulated
 
