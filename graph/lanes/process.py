@@ -66,12 +66,13 @@ class ProcessLane:
         name: str,
         plan: Callable[[], child.Plan],
         shared: Shared,
+        max_lag: int,
         command_of: Callable[[StepRecord], bytes | None],
     ) -> None:
         self.name = name
         self._plan = plan
         """Made only for the spawn: it holds semaphores."""
-        self._shared = shared
+        self._shared, self._max_lag = shared, max_lag
         self._command_of = command_of
         self._announced = 0
         self._end_announced = False
@@ -173,10 +174,11 @@ class ProcessLane:
         """Announce what has arrived: to the admission, the lane's bell.
 
         Turns may be announced twice, by two threads or after an interrupt, but none is left out; the child
-        takes each once.
+        takes each once. Of the turns after the last step only the end is told: a lane that waits for one of
+        them then knows where to stop.
         """
         shared = self._shared
-        while (turn := self._announced) < min(shared.arrived, shared.last_turn):
+        while (turn := self._announced) < min(shared.arrived, shared.last_turn - self._max_lag):
             record = shared.records.get(turn)
             if record is None:
                 self._send("bubble", turn)

@@ -88,7 +88,11 @@ class Processes:
         }
         self.lanes = {
             lane: ProcessLane(
-                lane, partial(self._plan, lane, positions), self.shared, partial(self._command, lane)
+                lane,
+                partial(self._plan, lane, positions),
+                self.shared,
+                program.max_lag,
+                partial(self._command, lane),
             )
             for lane in self._away
         }
