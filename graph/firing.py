@@ -7,6 +7,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from graph.errors import StepError, Unfinished
+from graph.lanes.thread import Counts
 from graph.node import Node, Rows
 from graph.slots import Pool
 from graph.stepping import StepRecord
@@ -26,6 +27,7 @@ class StepView:
         self._node = node
         self._sees_command = topology.nodes[node].kind in ("prepare", "bind")
         self._record: StepRecord
+        """Of the call that is under way; set by `Firing`."""
         self._record_at = record_at
         self._gives, self._takes = value_names(node, topology, node_ports)
         self.device = -1
@@ -34,10 +36,6 @@ class StepView:
     def gives(self) -> Iterable[str]:
         """The types of the values that the node may put."""
         return self._gives.values()
-
-    def _point(self, record: StepRecord) -> None:
-        self._record = record
-        self.device = -1
 
     @property
     def index(self) -> int:
@@ -131,8 +129,8 @@ class Firing:
         self.step = StepView(node, topology, implementation, record_at)
         self.views = views
         self.spans = spans
-        self.acquires = [pools[name] for name in declared.acquires]
-        self.releases = [pools[name] for name in declared.releases]
+        self.acquires = [_held(pools[name]) for name in declared.acquires]
+        self.releases = [(pools[name], *_held(pools[name])) for name in declared.releases]
         self.uses = (*declared.reads, *declared.writes)
         self.pools = pools
         self.writes = declared.writes
@@ -154,18 +152,21 @@ class Firing:
         """Run the node, or pass it where the step has failed; then give back what the node releases."""
         if not record.started:
             record.start()
-        if record.error is not None and not self.is_release:
-            return
         turn = record.turn
-        if record.error is None:
-            for pool in self.acquires:
-                pool.tenant[turn % pool.buffer.slots] = turn
-        self.step._point(record)
+        failed = record.error is not None
+        if not failed:
+            for tenant, count in self.acquires:
+                tenant[turn % count] = turn
+        elif not self.is_release:
+            return
+        step = self.step
+        step._record, step.device = record, -1
         fault = None
         start = perf_counter_ns()
         try:
-            slots = self._slots(record)
-            result = self._guarded(slots) if self.checked else self.call(self.step, slots)
+            views = self.views
+            slots = views.after_failure(turn, record.all_written()) if failed else views.at_turn(turn)
+            result = self._guarded(slots) if self.checked else self.call(step, slots)
             if self.emits:
                 record.result = result
             if self.share is not None:
@@ -174,9 +175,10 @@ class Firing:
         except BaseException as error:
             fault = str(self._failed(record, error))
         end = perf_counter_ns()
-        for pool in self.releases:
-            if pool.holds(turn):
-                self._give_back(pool, turn % pool.buffer.slots, record)
+        for pool, tenant, count in self.releases:
+            slot = turn % count
+            if tenant[slot] == turn:
+                self._give_back(pool, slot, record)
         if self.spans is not None:
             self.fired += 1
             self.spans.append(  # the fields of a `Span`
@@ -190,16 +192,11 @@ class Firing:
                     self.came,
                     start,
                     end,
-                    self.step.device,
+                    step.device,
                     record.rows,
                     fault,
                 )
             )
-
-    def _slots(self, record: StepRecord) -> Slots:
-        if record.error is None:
-            return self.views.at_turn(record.turn)
-        return self.views.after_failure(record.turn, record.all_written())
 
     def _failed(self, record: StepRecord, error: BaseException) -> StepError:
         failure = StepError(self.node, record.index, error)
@@ -226,3 +223,8 @@ class Firing:
         from graph.checked import guarded_call
 
         return guarded_call(self.call, self.step, slots, self.views)
+
+
+def _held(pool: Pool) -> tuple[Counts, int]:
+    """The tenants of a buffer's slots, and how many there are: looked up once, not on every turn."""
+    return pool.tenant, pool.buffer.slots

@@ -72,7 +72,7 @@ class Program:
 def compile(topology: Topology | Validated) -> Program:
     """The program of a topology; raises `TopologyError` where the topology is not sound."""
     proof = topology if isinstance(topology, Validated) else validate(topology)
-    bounded = _bounded(proof)
+    bounded, depth = _bounded(proof)
     arcs = _needed(bounded)
     channels = tuple(_channel(arc, bounded) for arc in arcs)
     source = proof.topology
@@ -89,7 +89,7 @@ def compile(topology: Topology | Validated) -> Program:
         graph=bounded,
         lanes=lanes,
         channels=channels,
-        depth=int(_depth(bounded, source)),
+        depth=int(depth),
         max_lag=max(bounded.lag.values(), default=0),
         max_back=max([*backs, *(key.back for key in source.edges)], default=0),
     )
@@ -103,23 +103,26 @@ def _op(node: str, lag: int, channels: Sequence[Channel], entries: set[str]) -> 
 
 def _depth(graph: MarkedGraph, topology: Topology) -> float:
     """Most steps between entry and exit: step k enters before step k - depth is through at the earliest."""
-    return max(
-        (
-            graph.distance(node, entry) + graph.lag[node] - graph.lag[entry]
-            for entry in entry_nodes(topology)
+    backwards = graph.digraph().reverse(copy=False)  # one search for each entry, not one for each node
+    found: list[float] = []
+    for entry in entry_nodes(topology):
+        tokens = nx.single_source_dijkstra_path_length(backwards, entry, weight="tokens")
+        found.extend(
+            tokens.get(node, math.inf) + graph.lag[node] - graph.lag[entry]
             for node in topology.nodes
             if node != entry
-        ),
-        default=1,
-    )
+        )
+    return max(found, default=1)
 
 
-def _bounded(proof: Validated) -> MarkedGraph:
-    """The marked graph, with a limit on the steps in flight where the topology has none."""
-    if math.isfinite(_depth(proof.graph, proof.topology)):
-        return proof.graph
+def _bounded(proof: Validated) -> tuple[MarkedGraph, float]:
+    """The marked graph, with a limit on the steps in flight where the topology has none, and its depth."""
+    depth = _depth(proof.graph, proof.topology)
+    if math.isfinite(depth):
+        return proof.graph, depth
     limit = max(DEFAULT_IN_FLIGHT, 2 * max(proof.graph.lag.values()) + 2)
-    return marked_graph(proof.topology.model_copy(update={"in_flight": limit}))
+    graph = marked_graph(proof.topology.model_copy(update={"in_flight": limit}))
+    return graph, _depth(graph, proof.topology)
 
 
 def _needed(graph: MarkedGraph) -> tuple[Arc, ...]:

@@ -6,15 +6,16 @@ Nothing in a file or an override is executed, imported or looked up in the envir
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from graph import yaml_tree
-from graph.diagnostics import Diagnostic, TopologyError
+from graph.diagnostics import Diagnostic, Location, TopologyError
 from graph.files import locate, read_text, referred
 from graph.merging import long_forms, mapping, merge, override, without_nulls
+from graph.rules.names import Unknown, told
 from graph.shape_faults import shape_faults
 from graph.topology import MAX_NODES, MAX_PAIRS, Topology
 from graph.yaml_tree import Scalar
@@ -25,8 +26,8 @@ NOT_INHERITED = ("topology", "summary", "abstract", "extends")
 def load(source: str | Path, overrides: Sequence[str] = ()) -> Topology:
     """The topology in a file or of a shipped name, with `key=value` overrides applied.
 
-    Raises `TopologyError` with LF001 (unreadable), LF002 (shape) or LF004 (`extends`, `fallback`); whether the
-    topology is sound is for `validate` to say.
+    Raises `TopologyError` with LF001 (unreadable), LF002 (shape), LF003 (an override of a dimension that nothing
+    knows) or LF004 (`extends`, `fallback`); whether the topology is sound is for `validate` to say.
     """
     path = locate(source)
     return _build(read_text(path), str(path), path.parent, path.stem, overrides)
@@ -43,13 +44,36 @@ def load_text(text: str, file: str = "<stdin>", overrides: Sequence[str] = ()) -
 
 def _build(source: str, file: str, folder: Path, stem: str, overrides: Sequence[str]) -> Topology:
     tree = _merged(source, file, folder, ())
+    declared = _dims(tree)
+    given: dict[str, Location] = {}
     for text in overrides:
-        tree = merge(tree, long_forms(override(text)))
+        over = long_forms(override(text))
+        given |= _dims(over)
+        tree = merge(tree, over)
     tree = without_nulls(long_forms(tree))
     topology = _model(tree, stem)
+    _check_dims(topology, declared, given)
     if topology.fallback is not None:
         _check_fallbacks(topology)
     return topology
+
+
+def _dims(tree: yaml_tree.Mapping) -> Mapping[str, Location]:
+    """Where each dimension is given its size."""
+    dims = tree.items.get("dims")
+    return dims.keys if isinstance(dims, yaml_tree.Mapping) else {}
+
+
+def _check_dims(topology: Topology, declared: Iterable[str], given: Mapping[str, Location]) -> None:
+    """Raises `TopologyError` (LF003) for an override of a dimension that is neither declared nor used."""
+    records = (kind for kind in topology.types.values() if not isinstance(kind, str))
+    used = (dim for record in records for tensor in record.values() for dim in tensor.dims)
+    known = dict.fromkeys([*declared, *(dim for dim in used if isinstance(dim, str))])
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise TopologyError(
+            [told(Unknown("dimension", name, known, ("dims", name)), given[name]) for name in unknown]
+        )
 
 
 def _merged(text: str, file: str, folder: Path, chain: tuple[str, ...]) -> yaml_tree.Mapping:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import InvalidStateError
 from time import perf_counter_ns
 from typing import Any
 
 from graph.errors import RuntimeStopped
 from graph.lanes.thread import Shared
 from graph.node import Rows
+from graph.ticket import Ticket, Withdrawn
 from graph.topology import Use
 
 log = logging.getLogger("laneflow")
@@ -50,7 +51,7 @@ class StepRecord:
         visits: frozenset[str],
         command: Any,
         rows: Rows,
-        ticket: Future[Any] | None = None,
+        ticket: Ticket | None = None,
     ) -> None:
         self.turn = turn
         self.index = index
@@ -58,7 +59,10 @@ class StepRecord:
         self.visits = visits
         self.command = command
         self.rows = rows
-        self.ticket: Future[Any] = Future() if ticket is None else ticket
+        if ticket is None:
+            ticket = Ticket()
+            ticket.step = self
+        self.ticket = ticket
         self.submitted = perf_counter_ns()
         self.started = False
         self._claim = threading.Lock()
@@ -78,20 +82,23 @@ class StepRecord:
         """The same, wherever the nodes are."""
         return set(self.written)
 
+    @property
+    def begun(self) -> bool:
+        """Whether a lane has begun the step."""
+        return self.started
+
     def start(self) -> None:
-        """A first node is about to run: the ticket can no longer be cancelled; where it was, fail."""
+        """A first node is about to run: the step can no longer be cancelled; where it was, it has failed."""
         with self._claim:
-            if not self.started:
-                if not self.ticket.set_running_or_notify_cancel():
-                    self.fail(RuntimeStopped("the step was cancelled before it started"))
-                self.started = True
+            self.started = True
 
     def cancel(self, error: Exception) -> bool:
-        """Fail the step and return True if no node of it has run yet."""
+        """Fail the step and return True if no node of it has run yet, and it has not failed either."""
         with self._claim:
-            if not self.started:
-                self.fail(error)
-            return not self.started
+            if self.started or self.error is not None:
+                return False
+            self.fail(error)
+            return True
 
     def fail(self, error: Exception) -> None:
         """Note the first failure; a later one of the same step tells nothing more."""
@@ -100,18 +107,22 @@ class StepRecord:
 
     def resolve(self) -> None:
         """Hand the outcome to the ticket, once, and let go of what only running nodes needed."""
-        ticket = self.ticket
-        if not ticket.done() and (ticket.running() or ticket.set_running_or_notify_cancel()):
+        ticket, error = self.ticket, self.error
+        try:
             try:
-                if self.error is not None:
-                    ticket.set_exception(self.error)
+                if error is None:
+                    ticket.succeed(self.result)
+                elif isinstance(error, Withdrawn):
+                    ticket.withdraw()  # whoever cancels it may not have come to that yet
                 else:
-                    ticket.set_result(self.result)
-            except KeyboardInterrupt:
-                raise
-            except BaseException:  # of a callback, or where somebody else has resolved the ticket
-                log.exception("the ticket of step %d could not be resolved quietly", self.index)
-        self.command = self.result = None
+                    ticket.fail(error)
+            except InvalidStateError:
+                ticket.withdraw()  # cancelled as the run gave the step up; or resolved, and then interrupted
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # of a callback
+            log.exception("a callback on the ticket of step %d raised", self.index)
+        ticket.step = self.command = self.result = None
 
 
 class Outbox:
@@ -138,11 +149,18 @@ class Outbox:
 
     def settle(self) -> None:
         """Resolve what can be resolved; where another thread is at it, that thread sees to it."""
-        while self._due() and self._resolving.acquire(blocking=False):
+        shared, records = self._shared, self._shared.records
+        while self._next < shared.arrived:
+            first = records.get(self._next)
+            if first is not None and not first.complete:
+                return
+            if not self._resolving.acquire(blocking=False):
+                return
             try:
                 self._resolve_due()
             finally:
                 self._resolving.release()
+            # looked at again: a step that became complete meanwhile was left to this thread
 
     def abandon(self, error: Callable[[], Exception]) -> None:
         """Resolve every ticket that is left: with its own outcome where it has one, else with `error`."""
@@ -162,22 +180,21 @@ class Outbox:
         found = (self._shared.records.get(turn) for turn in range(self._next, self._shared.arrived))
         return [record for record in found if record is not None]
 
-    def _due(self) -> bool:
-        if self._next >= self._shared.arrived:
-            return False
-        record = self._shared.records.get(self._next)
-        return record is None or record.complete
-
     def _resolve_due(self) -> None:
-        records = self._shared.records
-        while self._due():
-            record = records.get(self._next)
+        """Resolve up to the first step that is not complete; on every lane's way, so each step is looked at once."""
+        shared, records = self._shared, self._shared.records
+        turn = self._next
+        while turn < shared.arrived:
+            record = records.get(turn)
             if record is not None:
+                if not record.complete:
+                    return
                 self.resolved += 1
                 self._on_resolved()
                 record.resolve()
-            records.pop(self._next - self._keep, None)
-            self._next += 1
+            records.pop(turn - self._keep, None)
+            turn += 1
+            self._next = turn
 
 
 def stopped() -> RuntimeStopped:

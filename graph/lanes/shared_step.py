@@ -8,15 +8,14 @@ exception or a value, comes by pipe and is waited for by whoever asks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import Any
 
-from graph.errors import RuntimeStopped
 from graph.lanes.board import CANCELLED, PENDING, STARTED, Board
 from graph.lanes.carried import pack, unpack, unpack_error
 from graph.lanes.mailbox import ERROR, Mailbox
 from graph.node import Rows
 from graph.stepping import StepRecord, cut_short
+from graph.ticket import Ticket
 from graph.topology import Topology, Use
 
 Share = Callable[[StepRecord], None]
@@ -81,7 +80,7 @@ class SharedStep(StepRecord):
         visits: frozenset[str],
         command: Any,
         rows: Rows,
-        ticket: Future[Any],
+        ticket: Ticket | None = None,
     ) -> None:
         self._error: Exception | None = None
         self._facts = common.board.facts(turn)
@@ -149,15 +148,12 @@ class OwnStep(SharedStep):
     ) -> None:
         facts = common.board.facts(turn)
         facts[:] = bytes(len(facts))
-        ticket = Ticket()
-        super().__init__(common, turn, index, route, visits, command, rows, ticket)
-        ticket.step = self
+        super().__init__(common, turn, index, route, visits, command, rows)
         self.packed_command = pack(self.command, "the command") if sends_command else None
 
     def resolve(self) -> None:
         super().resolve()
-        assert isinstance(self.ticket, Ticket)
-        self.ticket.step = self.packed_command = None
+        self.packed_command = None
 
     def cancel(self, error: Exception) -> bool:
         """Fail the step and return True if no node of it has run yet, in whatever process."""
@@ -173,25 +169,6 @@ class OwnStep(SharedStep):
         self._facts[FAILED] = 1
         self._facts[STATE] = CANCELLED
         return True
-
-
-class Ticket(Future[Any]):
-    """A future that can be cancelled only while no lane, in whatever process, has begun the step."""
-
-    step: OwnStep | None = None
-    """None once it is resolved."""
-
-    def running(self) -> bool:
-        return self.step is not None and self.step.begun and not self.done()
-
-    def cancel(self) -> bool:
-        if self.cancelled():
-            return True
-        if self.step is None or not self.step.cancel(
-            RuntimeStopped("the step was cancelled before it started")
-        ):
-            return False
-        return super().cancel() and self.set_running_or_notify_cancel() is False
 
 
 class AwayStep(SharedStep):
@@ -235,4 +212,4 @@ class AwayStep(SharedStep):
         self.packed_result = None if result is None else pack(result, "the result of the step")
 
 
-_NO_TICKET: Future[Any] = Future()
+_NO_TICKET = Ticket()

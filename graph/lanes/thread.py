@@ -157,5 +157,5 @@ def run(
             if shared.starved:
                 unstarve()
             if record is not None:
-                through(record)
+                through(record)  # after the signals: callbacks on the ticket hold up no other lane
         turn += 1

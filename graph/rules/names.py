@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
 
-from graph.diagnostics import Diagnostic
+from graph.diagnostics import Diagnostic, Location
 from graph.topology import Topology, Use
 
 Path = tuple[str | int, ...]
@@ -35,11 +35,15 @@ def names(topology: Topology) -> Iterator[Diagnostic]:
     """One diagnostic for each place at which a name refers to nothing."""
     unknown = chain(_in_buffers(topology), _in_nodes(topology), _in_edges(topology), _of_nodes(topology))
     for index, one in enumerate(unknown):
-        mend = _nearest(one.name, tuple(one.known)) if index < MOST_NEAREST else ""
-        message = f"no {one.what} is called `{one.name}`"
-        place = topology.place(*one.path)
-        path = tuple(part for part in one.path if isinstance(part, str))
-        yield Diagnostic(place, "LF003", message, mend or _listed(one), nodes=one.nodes, path=path)
+        yield told(one, topology.place(*one.path), near=index < MOST_NEAREST)
+
+
+def told(unknown: Unknown, place: Location, *, near: bool = True) -> Diagnostic:
+    """The finding; `near` looks for the name that may have been meant."""
+    mend = _nearest(unknown.name, tuple(unknown.known)) if near else ""
+    message = f"no {unknown.what} is called `{unknown.name}`"
+    path = tuple(part for part in unknown.path if isinstance(part, str))
+    return Diagnostic(place, "LF003", message, mend or _listed(unknown), nodes=unknown.nodes, path=path)
 
 
 @lru_cache(maxsize=1024)  # looking for a mend checks the same names many times

@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import CancelledError, Future
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, wait
 from typing import Any
 
 import pytest
 
 from graph import InternalError, LifecycleError, QueueFull, RuntimeStopped, StepError, Stuck
 from graph.lanes import thread as lane_thread
+from graph.lanes.thread import Shared
+from graph.stepping import Outbox, StepRecord
 from tests.fakes import HANG_S, Gate, Probed, gated, lanes_alive, probed, until
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -186,6 +189,26 @@ def test_a_callback_may_submit() -> None:
     assert all(ticket.result(timeout=0) is not None for ticket in later)
 
 
+def test_a_callback_holds_up_its_lane_but_not_the_slots_of_its_step() -> None:
+    """Lanes signal before tickets resolve: a callback may even wait for what the next tenant of the slots does."""
+    gate, came = Gate(), threading.Event()
+
+    def behave(node: str, step: Any, slots: Any) -> None:
+        del slots
+        if (node, step.index) == ("prepare", 0):
+            gate.pass_through()
+        if (node, step.index) == ("prepare", 2):
+            came.set()
+
+    found: list[bool] = []
+    with probed("pingpong", behave).run(queue=3) as run:
+        tickets = [run.submit(index) for index in range(3)]
+        tickets[0].add_done_callback(lambda _: found.append(came.wait(HANG_S)))
+        gate.open()
+        assert tickets[2].result(timeout=HANG_S) == 2
+    assert found == [True]
+
+
 def test_a_callback_that_raises_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
     def raising(error: BaseException) -> Any:
         def callback(ticket: Future[Any]) -> None:
@@ -203,14 +226,68 @@ def test_a_callback_that_raises_harms_nobody(caplog: pytest.LogCaptureFixture) -
     assert "step 0" in caplog.text
 
 
-def test_somebody_elses_outcome_on_a_ticket_harms_nobody() -> None:
+@pytest.mark.parametrize(
+    "resolve",
+    [
+        lambda ticket: ticket.set_result("mine"),
+        lambda ticket: ticket.set_exception(ValueError("mine")),
+        lambda ticket: ticket.set_running_or_notify_cancel(),
+    ],
+    ids=["set_result", "set_exception", "set_running_or_notify_cancel"],
+)
+def test_only_the_run_resolves_a_ticket(resolve: Callable[[Future[Any]], object]) -> None:
     gate = Gate()
     with probed("pingpong", gated("prepare", 0, gate)).run() as run:
         tickets = [run.submit(index) for index in range(3)]
         gate.wait()
-        tickets[0].set_result("mine")
+        for ticket in tickets:
+            with pytest.raises(RuntimeError, match="by its run alone"):
+                resolve(ticket)
         gate.open()
-        assert [ticket.result(timeout=HANG_S) for ticket in tickets] == ["mine", 1, 2]
+        assert [ticket.result(timeout=HANG_S) for ticket in tickets] == [0, 1, 2]
+
+
+def test_a_ticket_runs_from_its_steps_first_call_until_it_is_resolved() -> None:
+    gate = Gate()
+    with probed("sync", gated("dispatch", 0, gate)).run(queue=2) as run:
+        tickets = [run.submit(index) for index in range(2)]
+        gate.wait()
+        assert [ticket.running() for ticket in tickets] == [True, False]
+        gate.open()
+        assert [ticket.result(timeout=HANG_S) for ticket in tickets] == [0, 1]
+        assert not any(ticket.running() for ticket in tickets)
+
+
+def test_who_waits_for_several_tickets_is_told_of_a_cancelled_one() -> None:
+    gate = Gate()
+    with probed("sync", gated("dispatch", 0, gate)).run(queue=3) as run:
+        tickets = [run.submit(index) for index in range(3)]
+        gate.wait()
+        assert tickets[1].cancel()
+        assert tickets[1].cancel()
+        gate.open()
+        done, pending = wait(tickets, timeout=HANG_S)
+        assert (done, pending) == ({*tickets}, set())
+        assert [ticket.cancelled() for ticket in tickets] == [False, True, False]
+
+
+def test_a_cancelled_ticket_is_so_although_its_step_is_over_first() -> None:
+    """The lane may be through with the step before the thread that cancels it has come to the ticket."""
+    shared = Shared({}, [])
+    outbox = Outbox(shared, 0, lambda: None)
+
+    class OverAtOnce(StepRecord):
+        def cancel(self, error: Exception) -> bool:
+            claimed = super().cancel(error)
+            self.start()
+            outbox.complete(self)
+            return claimed
+
+    step = OverAtOnce(0, 0, "default", frozenset({"node"}), None, ())
+    shared.records[0], shared.arrived = step, 1
+    assert step.ticket.cancel()
+    assert step.ticket.cancelled()
+    assert wait([step.ticket], timeout=HANG_S).done == {step.ticket}
 
 
 # -- stuck and dying lanes -----------------------------------------------------------------------------------

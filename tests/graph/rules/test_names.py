@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from graph import TopologyError, load
 from tests.graph.rules.build import codes, only, small
 
 
@@ -42,3 +45,25 @@ def test_each_place_is_told() -> None:
         "LF003",
         "LF003",
     ]
+
+
+@pytest.mark.parametrize("override", ["dims.bacht=16", "dims={bacht: 16}", "dims.bacht="])
+def test_an_override_of_an_unknown_dimension_is_told_with_the_nearest(override: str) -> None:
+    with pytest.raises(TopologyError) as caught:
+        load("pingpong", [override])
+    (one,) = caught.value.diagnostics
+    assert (one.code, one.help) == ("LF003", "did you mean `batch`?")
+    assert one.message == "no dimension is called `bacht`"
+    assert one.location.file == f"override `{override}`"
+
+
+def test_an_override_may_size_a_dimension_that_is_declared_or_used(tmp_path: Path) -> None:
+    file = tmp_path / "sized.yaml"
+    file.write_text(
+        "dims: {idle: 1}\n"
+        "types: {T: {x: 'int64[used]'}}\n"
+        "buffers: {state: {type: T, slots: 1, persistent: true}}\n"
+        "nodes: {work: {kind: bind, writes: [state]}}\n"
+        "lanes: {only: [work]}\n"
+    )
+    assert load(file, ["dims.idle=2", "dims.used=3"]).dims == {"idle": 2, "used": 3}
