@@ -23,11 +23,12 @@ from transformers.utils import logging as transformers_logging
 
 from benchmarks.random_checkpoint import write
 from deepseek.bundled import PATH
-from deepseek.checkpoint import load_model, read_config
-from deepseek.compiled import Choice, StepShape, choose, rounded_context
+from deepseek.checkpoint import has_prediction, load_model, read_config
+from deepseek.compiled import Choice, StepShape, choose, rounded
 from deepseek.engine import Engine, Request
 from deepseek.model import Model
 from deepseek.pipeline import executor
+from deepseek.sizes import Sizes
 from graph import Runtime, compile, load
 from graph.report import Report, report
 
@@ -45,9 +46,17 @@ class Case:
     tokens: int
     """New tokens per request."""
 
-    @property
-    def context(self) -> int:
-        return rounded_context(PROMPT + self.tokens)
+    def sizes(self, vocab_size: int, drafts: int) -> Sizes:
+        """Of a run in which a step has as many requests as there are."""
+        asked = Sizes(
+            vocab_size,
+            context=PROMPT + self.tokens,
+            batch=self.batch,
+            capacity=self.batch,
+            rows=drafts + 1,
+            chunk=PROMPT,
+        )
+        return rounded(asked)
 
     def prompts(self) -> list[list[int]]:
         return [[3 + (7 * place + 31 * row) % 250 for place in range(PROMPT)] for row in range(self.batch)]
@@ -56,21 +65,20 @@ class Case:
 class Ours:
     """laneflow's engine on one case."""
 
-    def __init__(self, case: Case, model: Model, choice: Choice) -> None:
-        self.case, self.model, self.choice = case, model, choice
+    def __init__(self, case: Case, model: Model, sizes: Sizes, choice: Choice) -> None:
+        self.case, self.model, self.sizes, self.choice = case, model, sizes, choice
 
-    def run(self, topology: str) -> tuple[Report, list[list[int]]]:
-        """The figures of the decode route, and the tokens."""
-        case, tokens = self.case, [[] for _ in range(self.case.batch)]
-        sizes = {"batch": case.batch, "capacity": case.batch, "chunk": PROMPT}
-        pipeline = executor(self.model, context=case.context, compiled=self.choice, **sizes)
-        with Runtime(compile(load(topology)), pipeline, threads=1) as run:
-            engine = Engine(run, batch=case.batch, chunk=PROMPT, context=case.context)
-            requests = [Request(tuple(prompt), case.tokens) for prompt in case.prompts()]
-            for event in engine.generate(requests):
+    def run(self, topology: str) -> tuple[Report, float, list[list[int]]]:
+        """The figures of the decode route, tokens that a step committed per request, and the tokens."""
+        found: dict[str, list[int]] = {}
+        pipeline = executor(self.model, self.sizes, compiled=self.choice)
+        with Runtime(compile(load(topology)), pipeline, threads=1) as run, Engine(run, self.sizes) as engine:
+            for prompt in self.case.prompts():
+                found[engine.add(Request(tuple(prompt), self.case.tokens))] = []
+            for event in engine.events():
                 if event.token is not None:
-                    tokens[event.request].append(event.token)
-        return report(run.trace(), route="decode"), tokens
+                    found[event.request].append(event.token)
+        return report(run.trace(), route="decode"), engine.stats.tokens_per_place, list(found.values())
 
 
 class Stamps(StoppingCriteria):
@@ -108,35 +116,50 @@ class Theirs:
 
 def measure(case: Case, rounds: int) -> list[str]:
     """Interleaved rounds of one case; the lines of the two tables."""
-    model = load_model(case.directory, capacity=case.batch, context=case.context)
-    shape = StepShape(model.config, case.batch, case.batch, case.context, "float32", 1)
-    choice = choose(shape, "cpu", "compile", Console(stderr=True))
-    ours = Ours(case, model, choice)
-    eager = Ours(case, model, Choice(None, "to compare", wanted=False))
+    plain = ours(case, 0)
+    drafting = ours(case, 1) if has_prediction(case.directory) else None
+    eager = Ours(case, plain.model, plain.sizes, Choice(None, "to compare", wanted=False))
     theirs = Theirs(case, DeepseekV4ForCausalLM.from_pretrained(case.directory, dtype=torch.float32).eval())
-    reports: dict[str, list[Report]] = {"pingpong": [], "sync": [], "eager": []}
-    milliseconds, agreeing = [], 0
+    reports: dict[str, list[Report]] = {"pingpong": [], "sync": [], "eager": [], "mtp": []}
+    milliseconds, agreeing, committed = [], 0, 1.0
     for _ in range(rounds):
-        figures, tokens = ours.run("pingpong")
+        figures, _, tokens = plain.run("pingpong")
         reports["pingpong"].append(figures)
-        reports["sync"].append(ours.run("sync")[0])
+        reports["sync"].append(plain.run("sync")[0])
         reports["eager"].append(eager.run("pingpong")[0])
+        if drafting is not None:
+            figures, committed, _ = drafting.run("pingpong")
+            reports["mtp"].append(figures)
         step, expected = theirs.run()
         milliseconds.append(step)
         agreeing = sum(one == other for one, other in zip(tokens, expected, strict=True))
+    theirs_ms = statistics.median(milliseconds)
     return [
-        speed_line(case, reports, statistics.median(milliseconds), agreeing, str(choice)),
+        speed_line(case, reports, committed, theirs_ms, agreeing, str(plain.choice)),
         hiding_line(case, reports),
     ]
 
 
-def speed_line(case: Case, reports: dict[str, list[Report]], theirs: float, agreeing: int, way: str) -> str:
-    """A row of the first table."""
-    ours = {name: period(found) for name, found in reports.items()}
-    speeds = [1e3 * case.batch / step for step in (ours["pingpong"], ours["eager"], theirs)]
+def ours(case: Case, drafts: int) -> Ours:
+    """laneflow on a case, its step compiled."""
+    sizes = case.sizes(read_config(case.directory).vocab_size, drafts)
+    model = load_model(
+        case.directory, capacity=sizes.capacity, context=sizes.context, rows_per_step=sizes.rows
+    )
+    shape = StepShape(model.config, sizes, "float32", 1)
+    return Ours(case, model, sizes, choose(shape, "cpu", "compile", Console(stderr=True)))
+
+
+def speed_line(
+    case: Case, reports: dict[str, list[Report]], committed: float, theirs: float, agreeing: int, way: str
+) -> str:
+    """A row of the first table; a step with drafts counts as many times as it committed tokens."""
+    steps = {name: period(found) for name, found in reports.items() if found}
+    speeds = [1e3 * case.batch / step for step in (steps["pingpong"], steps["eager"], theirs)]
     numbers = " | ".join(f"{speed:.0f}" for speed in speeds)
-    same = f"{agreeing} of {case.batch}"
-    return f"| {case.name} | {case.batch} | {way} | {numbers} | {theirs / ours['pingpong']:.1f} | {same} |"
+    mtp = f"{1e3 * case.batch * committed / steps['mtp']:.0f}" if "mtp" in steps else "no block"
+    times, same = theirs / steps["pingpong"], f"{agreeing} of {case.batch}"
+    return f"| {case.name} | {case.batch} | {way} | {numbers} | {times:.1f} | {same} | {mtp} |"
 
 
 def hiding_line(case: Case, reports: dict[str, list[Report]]) -> str:
@@ -194,8 +217,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         f"{args.rounds} rounds of {args.tokens} tokens, 1 thread, torch {torch.__version__}, "
         f"load {os.getloadavg()[0]:.2f} on {os.cpu_count()} processors\n"
     )
-    print("| checkpoint | batch | step | laneflow, tokens/s | eager | transformers | times | same tokens |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(
+        "| checkpoint | batch | step | laneflow, tokens/s | eager | transformers | times | same tokens | one draft |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     print("\n".join(line[0] for line in lines))
     print(
         "\n| checkpoint | batch | `sync`, ms | `pingpong`, ms | host, ms | hidden | prepare inside | reclaim inside |"

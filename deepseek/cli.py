@@ -29,7 +29,19 @@ class Run:
             "--max-tokens", type=int, default=64, metavar="N", help="new tokens per prompt (default 64)"
         )
         parser.add_argument(
+            "--mtp",
+            type=int,
+            metavar="K",
+            help="tokens that a step drafts per request, 0 to 3 (default: 1 where the checkpoint can)",
+        )
+        parser.add_argument(
             "--context", type=int, metavar="N", help="most tokens per request (default: what is asked for)"
+        )
+        parser.add_argument(
+            "--stop",
+            metavar="TEXT",
+            action="append",
+            help="end where this text comes, which is not shown; may be given several times",
         )
         parser.add_argument("--ignore-eos", action="store_true", help="go on after an end-of-sequence token")
         parser.add_argument(
@@ -52,6 +64,12 @@ class Run:
         )
         way.add_argument(
             "--eager", action="store_true", help="do not use a compiled decode step, even if there is one"
+        )
+        parser.add_argument(
+            "--device-time",
+            type=float,
+            metavar="MS",
+            help="make every step of the device take this long at least, as on a device of that speed",
         )
         parser.add_argument(
             "--trace", metavar="FILE", help="record the run for Perfetto and `laneflow report`"

@@ -1,7 +1,7 @@
-"""The decode route: one token for each request of a fixed-size batch.
+"""The decode route: the next tokens of each request of a fixed-size batch.
 
-The same nodes serve every topology. Where the topology has host tails (`tails`), bind fills in each request's last
-token and reclaim keeps it; elsewhere the token stays in the request's row on the device.
+The same nodes serve every topology. Where the topology has host tails (`tails`), bind fills in what each request
+reads and where, and reclaim keeps it; elsewhere both stay in the request's row on the device.
 """
 
 from __future__ import annotations
@@ -13,43 +13,40 @@ import torch
 from torch import Tensor
 
 from deepseek.decode_step import decode_step
+from deepseek.host_tails import keep
 from deepseek.model.network import Model
-from deepseek.request_rows import owned, read_rows, redirect, write_rows
-from deepseek.steps import Decode, Row, Sampled
+from deepseek.request_rows import owned, read_rows
+from deepseek.sizes import Sizes
+from deepseek.steps import Batch, Row, Sampled
 from graph.node import Context, Ports, Step
 from nodes import BindNode, DispatchNode, PrepareNode, ReclaimNode, ReleaseNode
 
-PLAN = ("rows", "generation", "positions", "temperature", "top_p", "seed")
-
 
 class Prepare(PrepareNode):
-    """The batch's rows, positions and sampling parameters, from the command."""
+    """The batch's rows and pages, from the command."""
 
-    ports = Ports(writes=tuple(f"inputs.{name}" for name in PLAN), types={"inputs": "DecodeInputs"})
+    ports = Ports(
+        writes=("inputs.rows", "inputs.generation", "inputs.pages"), types={"inputs": "DecodeInputs"}
+    )
 
-    def start(self, context: Context) -> None:
-        self.batch, self.capacity = context.dims["batch"], context.dims["capacity"]
+    def __init__(self, sizes: Sizes) -> None:
+        self.sizes = sizes
 
     def run(self, step: Step, slots: Any) -> None:
-        command: Decode = step.command
-        if len(command.places) > self.batch:
-            raise ValueError(f"{len(command.places)} requests do not fit a batch of {self.batch}")
-        unused = self.batch - len(command.places)
-        places, inputs = command.places, slots.inputs
-        _fill(inputs.rows, [place.row.row for place in places] + [self.capacity] * unused)
-        _fill(inputs.generation, [place.row.generation for place in places] + [0] * unused)
-        _fill(inputs.positions, [place.position for place in places] + [0] * unused)
-        _fill(inputs.temperature, [place.sampling.temperature for place in places] + [0.0] * unused)
-        _fill(inputs.top_p, [place.sampling.top_p for place in places] + [1.0] * unused)
-        _fill(inputs.seed, [place.sampling.seed for place in places] + [0] * unused)
+        command: Batch = step.command
+        self.sizes.check_places(command.places)
+        inputs, unused = slots.inputs, slots.inputs.rows.shape[0] - len(command.places)
+        fill(inputs.rows, [place.row.row for place in command.places] + [self.sizes.capacity] * unused)
+        fill(inputs.generation, [place.row.generation for place in command.places] + [0] * unused)
+        fill_pages(inputs.pages, [place.pages for place in command.places], self.sizes.pages)
 
 
 class Bind(BindNode):
-    """The token that each place reads: the host's last one, or -1 for the one in the request's row."""
+    """What each place reads and where: the host's last tokens, or -1 for those in the request's row."""
 
     ports = Ports(
         reads=("inputs.rows", "inputs.generation", "tails"),
-        writes=("inputs.tokens",),
+        writes=("inputs.positions", "inputs.tokens"),
         types={"inputs": "DecodeInputs", "tails": "HostTails"},
         optional=frozenset({"tails"}),
     )
@@ -60,16 +57,19 @@ class Bind(BindNode):
     def run(self, step: Step, slots: Any) -> None:
         inputs = slots.inputs
         if self.tails is None:
+            inputs.positions.fill_(-1)
             inputs.tokens.fill_(-1)
             return
         mine = owned(self.tails.generation, inputs.rows, inputs.generation)
-        inputs.tokens.copy_(torch.where(mine, read_rows(self.tails.token, inputs.rows), -1))
+        inputs.positions.copy_(torch.where(mine, read_rows(self.tails.positions, inputs.rows), -1))
+        tokens = read_rows(self.tails.tokens, inputs.rows)
+        inputs.tokens.copy_(torch.where(mine.unsqueeze(1), tokens, -1))
 
 
 class Dispatch(DispatchNode):
-    """One forward pass and one sampled token per place; the tail moves on in the request's row.
+    """One forward pass over tail and drafts of each place; the request's row moves on by what was committed.
 
-    A place whose generation is not its row's runs on the scrap row and yields -1.
+    A place whose generation is not its row's runs on the scrap row and yields nothing.
     """
 
     ports = Ports(
@@ -89,13 +89,15 @@ class Dispatch(DispatchNode):
     def run(self, step: Step, slots: Any) -> None:
         began = time.thread_time_ns()
         with torch.inference_mode():
-            slots.outputs.sampled.copy_(decode_step(self.model, slots.inputs, slots.state, slots.caches))
+            decoded = decode_step(self.model, slots.inputs, slots.state, slots.caches)
+            for name, value in decoded._asdict().items():
+                getattr(slots.outputs, name).copy_(value)
         if slots.outputs.sampled.device.type == "cpu":
             step.device_time(time.thread_time_ns() - began)
 
 
 class Reclaim(ReclaimNode):
-    """The batch's new tokens, by request; a place that wrote nothing yields none."""
+    """The tokens that the batch committed, by request; a place that wrote nothing yields none."""
 
     ports = Ports(
         reads=("inputs.rows", "inputs.generation", "outputs"),
@@ -109,7 +111,7 @@ class Reclaim(ReclaimNode):
         self.tails = context.buffers.get("tails")
 
     def run(self, step: Step, slots: Any) -> tuple[Sampled, ...]:
-        return collect(slots.inputs.rows, slots.inputs.generation, slots.outputs.sampled, self.tails)
+        return collect(slots.inputs, slots.outputs, self.tails)
 
 
 class Release(ReleaseNode):
@@ -118,15 +120,26 @@ class Release(ReleaseNode):
     ports = Ports()
 
 
-def collect(rows: Tensor, generation: Tensor, sampled: Tensor, tails: Any) -> tuple[Sampled, ...]:
-    """What `[B]` rows sampled, noted in the host's tails where there are any."""
+def collect(inputs: Any, outputs: Any, tails: Any) -> tuple[Sampled, ...]:
+    """What each place committed, noted in the host's tails where there are any."""
     if tails is not None:
-        target = redirect(rows, sampled >= 0, tails.token.shape[0])
-        write_rows(tails.token, target, sampled)
-        write_rows(tails.generation, target, generation)
-    found = zip(rows.tolist(), generation.tolist(), sampled.tolist(), strict=True)
-    return tuple(Sampled(Row(row, mine), token) for row, mine, token in found if token >= 0)
+        keep(tails, inputs, outputs, outputs.sampled[:, 0] >= 0)
+    found = zip(inputs.rows.tolist(), inputs.generation.tolist(), outputs.sampled.tolist(), strict=True)
+    return tuple(
+        Sampled(Row(row, generation), tuple(token for token in tokens if token >= 0))
+        for row, generation, tokens in found
+        if tokens[0] >= 0
+    )
 
 
-def _fill(target: Tensor, values: list[int] | list[float]) -> None:
+def fill(target: Tensor, values: list[int] | list[float]) -> None:
+    """Copy numbers into a tensor of a slot."""
     target.copy_(torch.tensor(values, dtype=target.dtype))
+
+
+def fill_pages(target: Tensor, tables: list[tuple[int, ...]], scrap: int) -> None:
+    """Copy page tables into `target [n, blocks]`; blocks that a request does not have go to the scrap page."""
+    width = target.shape[1]
+    rows = [[*table, *[scrap] * (width - len(table))] for table in tables]
+    rows += [[scrap] * width] * (target.shape[0] - len(rows))
+    target.copy_(torch.tensor(rows, dtype=target.dtype))

@@ -1,8 +1,9 @@
 """Requests in, tokens out.
 
 The engine plans steps ahead of their results: while one step runs, the next ones are already submitted, so a request
-that ends (end of sequence, length) may have steps in flight. They run on and what they yield for it is dropped. Rows
-are retired on the device lane behind every step that may touch them, and are free once that step is through.
+that ends may have steps in flight. They run on, and what they yield for it is dropped: results are taken by row and
+generation, which no later request has. Rows are retired on the device lane behind every step that may touch them, and
+are free, as are their pages, once that step is through.
 """
 
 from __future__ import annotations
@@ -10,193 +11,242 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from types import TracebackType
+from typing import NamedTuple, Self
 
-from deepseek.steps import GREEDY, Decode, Place, Prefill, Retire, Row, Sampled, Sampling
-from graph.errors import BindError, StepError
+from deepseek.continuation import Continuation
+from deepseek.inbox import Inbox
+from deepseek.integrity import check_rest
+from deepseek.plan import Plan
+from deepseek.requests import Event, Finish, Request, RequestError, check
+from deepseek.scheduling import Scheduler
+from deepseek.sizes import Sizes
+from deepseek.stats import Stats
+from deepseek.steps import Sampled
+from deepseek.tenancy import Entry
+from deepseek.tokenizer import Tokenizer
+from graph.errors import BindError, InternalError, StepError, Unfinished
 from graph.runtime import Runtime
 
-Finish = Literal["stop", "length", "error"]
+__all__ = ["Engine", "Event", "Finish", "Request", "RequestError", "Stats"]
 
 
-@dataclass(frozen=True)
-class Request:
-    """A prompt of token ids to continue by at most `max_tokens`; ends before that at any of `stop_ids`."""
-
-    prompt: tuple[int, ...]
-    max_tokens: int
-    sampling: Sampling = GREEDY
-    stop_ids: frozenset[int] = frozenset()
-
-
-class Event(NamedTuple):
-    """Something that happened to request `request` (its index): a token, an end, or both."""
-
-    request: int
-    token: int | None
-    finish: Finish | None = None
-    error: StepError | None = None
-
-
-@dataclass
-class _Active:
-    """A request that has a row."""
-
-    index: int
-    request: Request
-    row: Row
-    prefilled: int = 0
-    """Prompt tokens submitted."""
-    confirmed: bool = False
-    """The last chunk's token has come back: only now may decode steps be planned."""
-    planned: int = 0
-    """Output tokens that submitted steps will yield."""
-    yielded: int = 0
-    over: bool = False
-
-
-@dataclass
-class _InFlight:
+class _InFlight(NamedTuple):
     ticket: Future[tuple[Sampled, ...] | None]
-    command: Decode | Prefill | Retire
-    touched: tuple[_Active, ...] = field(default=())
-
-
-class RequestError(ValueError):
-    """A request cannot be run as it is; says why and what to change."""
+    plan: Plan
 
 
 class Engine:
-    """Runs requests through a run whose executor is that of `deepseek.pipeline`; used by one thread."""
+    """Runs requests through a run whose executor is that of `deepseek.pipeline`, and is the only user of the run.
 
-    def __init__(self, run: Runtime, *, batch: int, chunk: int, context: int) -> None:
+    `add` and `abort` may be called from any thread at any time; all else by the one thread that takes the events.
+    `sizes` are the executor's, or smaller ones that fit them. A context manager: leaving it closes the engine, which
+    has to be before the run ends.
+    """
+
+    def __init__(self, run: Runtime, sizes: Sizes, tokenizer: Tokenizer | None = None) -> None:
         if run.rows is None:
             raise BindError(f"`{run.topology_name}` keeps no request-keyed rows, which the engine needs")
-        self._run, self._rows = run, run.rows
-        self._batch, self._chunk, self._context = batch, chunk, context
-        self._waiting: deque[tuple[int, Request]] = deque()
-        self._active: dict[Row, _Active] = {}
-        self._retiring: list[Row] = []
+        self.stats = Stats()
+        self._run, self._rows, self._sizes, self._tokenizer = run, run.rows, sizes, tokenizer
+        self._inbox = Inbox()
+        mixes = "mixed" in run.program.topology.steps_routes()
+        self._scheduler = Scheduler(run.rows, sizes, self.stats, mixes=mixes)
         self._in_flight: deque[_InFlight] = deque()
+        self._told: deque[tuple[Entry, Event]] = deque()
+        """Events that nobody has taken yet."""
+        self._run_over = False
+
+    # -- requests in -----------------------------------------------------------------------------------------
 
     def check(self, request: Request) -> None:
-        """Raise `RequestError` for an empty prompt, or one that does not fit the context."""
-        if not request.prompt:
-            raise RequestError("the prompt is empty: give at least one token")
-        if request.max_tokens < 1:
-            raise RequestError(f"{request.max_tokens} tokens are asked for: ask for at least one")
-        longest = len(request.prompt) + request.max_tokens
-        if longest > self._context:
-            raise RequestError(
-                f"a prompt of {len(request.prompt)} tokens and {request.max_tokens} new ones do not fit the context "
-                f"of {self._context}: shorten one of them, or raise the context"
-            )
+        """Raise `RequestError` where `add` would let the request end by one."""
+        check(request, self._sizes, has_tokenizer=self._tokenizer is not None)
+
+    def add(self, request: Request, id: str | None = None) -> str:
+        """Queue a request; its id, a fresh one if none is given.
+
+        A request that cannot be run gets its error in its turn, as an event. Raises `RequestError` for an id that is
+        in use, as it is until that request's last event has been taken; `RuntimeStopped` once the engine is closed.
+        """
+        return self._inbox.add(request, id)
+
+    def abort(self, id: str) -> bool:
+        """End a request early: its last event comes soon. False, and no effect, where it is unknown or has ended."""
+        return self._inbox.abort(id)
+
+    # -- events out ------------------------------------------------------------------------------------------
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Event]:
-        """Events as they come, each request's in order; every request ends with an event that has `finish`."""
+        """`events` of these requests, whose ids are their indices ("0", "1", ...); raises `RequestError` at once."""
         for request in requests:
             self.check(request)
-        self._waiting.extend(enumerate(requests))
+        for index, request in enumerate(requests):
+            self.add(request, str(index))
+        yield from self.events()
+
+    def events(self) -> Iterator[Event]:
+        """Events as they come, each request's in order and the last one with `finish`, until all have ended.
+
+        To be called again when there are new requests. Raises what has ended the run, where it ended.
+        """
         while True:
-            self._admit()
-            while len(self._in_flight) < self._run.capacity and self._submit_next():
-                pass
-            if not self._in_flight:
+            self._read_inbox()
+            self._fill()  # before events are told, so that the device does not wait for whoever takes them
+            if self._told:
+                yield from self._tell()
+            elif self._in_flight:
+                self._take()
+            else:
+                self.check_integrity()
                 return
-            yield from self._take(self._in_flight.popleft())
 
-    def _admit(self) -> None:
-        while self._waiting:
-            reserved = self._rows.reserve()
-            if reserved is None:
-                return
-            index, request = self._waiting.popleft()
-            row = Row(*reserved)
-            self._active[row] = _Active(index, request, row)
+    def _tell(self) -> Iterator[Event]:
+        while self._told:
+            entry, event = self._told.popleft()
+            if event.finish is not None:
+                self._inbox.forget(entry)
+            yield event
 
-    def _submit_next(self) -> bool:
-        """Submit the most urgent step: rows to retire, then prompts, then the next tokens; False if there is none."""
-        if self._retiring:
-            rows, self._retiring = tuple(self._retiring[: self._batch]), self._retiring[self._batch :]
-            return self._submit("retire", Retire(rows), rows, ())
-        for active in self._active.values():
-            if not active.over and active.prefilled < len(active.request.prompt):
-                return self._submit_chunk(active)
-        ready = [
-            a
-            for a in self._active.values()
-            if a.confirmed and not a.over and a.planned < a.request.max_tokens
-        ]
-        ready.sort(
-            key=lambda active: active.planned
-        )  # with more rows than places, those furthest behind go first
-        return bool(ready) and self._submit_decode(ready[: self._batch])
+    def _read_inbox(self) -> None:
+        for entry in self._inbox.read():
+            if entry.over:
+                continue
+            if entry.aborted:
+                self._end(entry, "abort")
+            else:
+                self._receive(entry)
 
-    def _submit_chunk(self, active: _Active) -> bool:
-        prompt, start = active.request.prompt, active.prefilled
-        tokens = prompt[start : start + self._chunk]
-        active.prefilled += len(tokens)
-        last = active.prefilled == len(prompt)
-        active.planned += last
-        command = Prefill(active.row, tokens, start, last, active.request.sampling)
-        return self._submit("prefill", command, (active.row,), (active,))
-
-    def _submit_decode(self, ready: list[_Active]) -> bool:
-        places = []
-        for active in ready:
-            position = len(active.request.prompt) + active.planned - 1
-            places.append(Place(active.row, position, active.request.sampling))
-            active.planned += 1
-        rows = tuple(active.row for active in ready)
-        return self._submit("decode", Decode(tuple(places)), rows, tuple(ready))
-
-    def _submit(
-        self,
-        route: str,
-        command: Decode | Prefill | Retire,
-        rows: tuple[Row, ...],
-        touched: tuple[_Active, ...],
-    ) -> bool:
-        ticket = self._run.submit(command, route=route, rows=rows)
-        self._in_flight.append(_InFlight(ticket, command, touched))
-        return True
-
-    def _take(self, step: _InFlight) -> Iterator[Event]:
-        """Wait for the oldest step and tell what came of it."""
+    def _receive(self, entry: Entry) -> None:
         try:
-            sampled = step.ticket.result()
-        except StepError as error:
-            yield from self._fail(step, error)
-            sampled = None
-        if isinstance(step.command, Retire):
-            for row in step.command.rows:
-                self._rows.free(*row)
-        for row, token in sampled or ():
-            active = self._active.get(row)
-            if active is not None and not active.over:
-                yield self._advance(active, token)
+            self.check(entry.request)
+            entry.output = Continuation(entry.request, self._tokenizer)
+        except RequestError as refusal:
+            entry.refusal = refusal
+        self._scheduler.add(entry)
 
-    def _advance(self, active: _Active, token: int) -> Event:
-        active.confirmed = True
-        active.yielded += 1
-        finish: Finish | None = None
-        if token in active.request.stop_ids:
-            finish = "stop"
-        elif active.yielded == active.request.max_tokens:
-            finish = "length"
-        if finish is not None:
-            self._end(active)
-        return Event(active.index, token, finish)
+    # -- steps -----------------------------------------------------------------------------------------------
 
-    def _fail(self, step: _InFlight, error: StepError) -> Iterator[Event]:
+    def _fill(self) -> None:
+        """Submit as many steps as the run takes."""
+        while len(self._in_flight) < self._run.capacity:
+            plan = self._scheduler.next()
+            if plan is None:
+                return
+            try:
+                ticket = self._run.submit(plan.command, route=plan.route, rows=plan.rows)
+            except Exception:
+                self._run_over = True
+                raise
+            self._in_flight.append(_InFlight(ticket, plan))
+
+    def _take(self) -> None:
+        """Wait for the oldest step and note what came of it."""
+        ticket, plan = self._in_flight[0]
+        sampled: tuple[Sampled, ...] = ()
+        error: StepError | None = None
+        try:
+            sampled = ticket.result() or ()
+        except StepError as failure:
+            error = failure
+        except Exception:
+            self._run_over = True
+            raise
+        self._in_flight.popleft()
+        self.stats.steps[plan.route] += 1
+        if error is not None:
+            self._fail(plan, error)
+        self._scheduler.through(plan)
+        if error is None:
+            self._commit(plan, sampled)
+
+    def _commit(self, plan: Plan, sampled: tuple[Sampled, ...]) -> None:
+        firsts = plan.first_tokens
+        owed = {stay.row: stay for stay in (*plan.places, *firsts) if not stay.over}
+        for stay in firsts:
+            stay.confirmed = True
+        for row, tokens in sampled:
+            if row in owed:
+                stay = owed.pop(row)
+                self._count(stay in firsts, len(tokens))
+                self._advance(stay.entry, tokens)
+        if owed:
+            names = ", ".join(f"`{stay.entry.id}`" for stay in owed.values())
+            raise InternalError(
+                f"a step of route `{plan.route}` yielded nothing for {names}; please report it"
+            )
+
+    def _count(self, first: bool, tokens: int) -> None:
+        if not first:
+            self.stats.places += 1
+            self.stats.committed += tokens
+            self.stats.drafts += self._sizes.rows - 1
+
+    def _advance(self, entry: Entry, tokens: tuple[int, ...]) -> None:
+        """Tell what a step committed, in order; what follows an end is dropped."""
+        assert entry.output is not None, "only what can be run has a row"
+        for token in tokens:
+            entry.tokens.append(token)
+            self.stats.tokens += 1
+            text, finish = entry.output.push(token)
+            self._told.append((entry, Event(entry.id, token, text, finish)))
+            if finish is not None:
+                self._over(entry, finish)
+                return
+
+    def _fail(self, plan: Plan, error: StepError) -> None:
         """A failed step fails its requests: neither their positions nor their device state can be trusted."""
-        for active in step.touched:
-            if not active.over:
-                self._end(active)
-                yield Event(active.index, None, "error", error)
+        for stay in plan.touched:
+            stay.unproved |= isinstance(error.cause, Unfinished)
+        entries = [stay.entry for stay in plan.touched if not stay.over]
+        for entry in (*entries, *([plan.refused] if plan.refused else [])):
+            if not entry.over:
+                self._end(entry, "error", error)
 
-    def _end(self, active: _Active) -> None:
-        active.over = True
-        del self._active[active.row]
-        self._retiring.append(active.row)
+    def _end(self, entry: Entry, finish: Finish, error: StepError | None = None) -> None:
+        """End a request from outside."""
+        if entry.output is not None:
+            text = entry.output.finish()
+        else:
+            text = None if self._tokenizer is None else ""
+        self._told.append((entry, Event(entry.id, None, text, finish, error)))
+        self._over(entry, finish)
+
+    def _over(self, entry: Entry, finish: Finish) -> None:
+        entry.over = True
+        self.stats.requests[finish] += 1
+        self._scheduler.drop(entry)
+
+    # -- the end ---------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Abort what is left, wait for the steps in flight, retire all rows. Raises as `check_integrity`.
+
+        Where the run has ended there is nothing to wait for. Events that nobody has taken can still be taken.
+        """
+        self._inbox.close()
+        try:
+            self._read_inbox()
+            self._fill()
+            while self._in_flight:
+                self._take()
+                self._fill()
+        except Exception:
+            if not self._run_over:
+                raise
+            self._in_flight.clear()
+            self._scheduler.forfeit()
+        self.check_integrity()
+
+    def check_integrity(self) -> None:
+        """At rest, raise `InternalError` that names each step, row and page that is left."""
+        taken = self._rows.taken - self.stats.withdrawn_rows
+        check_rest((plan for _, plan in self._in_flight), self._scheduler, taken)

@@ -7,26 +7,21 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from deepseek.engine import Event, Request
-from deepseek.tokenizer import TextStream, Tokenizer
+from deepseek.engine import Event, Finish, Request
 
 
 class Output:
-    """Takes events and writes; requests are written in order, each as soon as those before it have ended."""
+    """Takes the events of `Engine.generate` and writes; requests are written in order, each as soon as those before it
+    have ended. Without a tokenizer their text is the token ids."""
 
-    def __init__(
-        self, requests: Sequence[Request], tokenizer: Tokenizer | None, *, as_json: bool, stream: TextIO
-    ) -> None:
+    def __init__(self, requests: Sequence[Request], *, as_json: bool, stream: TextIO) -> None:
         self._requests = requests
-        self._tokenizer = tokenizer
         self._json = as_json
         self._stream = stream
         self._tokens: list[list[int]] = [[] for _ in requests]
-        self._decoders: list[TextStream | None] = [
-            tokenizer.stream() if tokenizer else None for _ in requests
-        ]
+        self._texts: list[str | None] = [None] * len(requests)
         self._pending = [""] * len(requests)
-        self._over = [False] * len(requests)
+        self._finishes: list[Finish | None] = [None] * len(requests)
         self._errors: dict[int, str] = {}
         self._next = 0
 
@@ -37,24 +32,22 @@ class Output:
 
     def take(self, event: Event) -> None:
         """Note an event and write what it completes."""
-        index = event.request
+        index = int(event.request)
         if event.token is not None:
             self._tokens[index].append(event.token)
-            self._pending[index] += self._text(index, event.token)
+        if event.text is not None:
+            self._texts[index] = (self._texts[index] or "") + event.text
+        self._pending[index] += self._shown(index, event)
         if event.error is not None:
             self._errors[index] = str(event.error)
             sys.stderr.write(f"laneflow: request {index} failed: {event.error}\n")
-        if event.finish is not None:
-            decoder = self._decoders[index]
-            self._pending[index] += decoder.finish() if decoder else ""
-            self._over[index] = True
+        self._finishes[index] = event.finish
         self._write()
 
-    def _text(self, index: int, token: int) -> str:
-        decoder = self._decoders[index]
-        if decoder is not None:
-            return decoder.push(token)
-        return f"{' ' if len(self._tokens[index]) > 1 else ''}{token}"
+    def _shown(self, index: int, event: Event) -> str:
+        if event.text is not None:
+            return event.text
+        return "" if event.token is None else f"{' ' if len(self._tokens[index]) > 1 else ''}{event.token}"
 
     def _write(self) -> None:
         while self._next < len(self._requests):
@@ -62,7 +55,7 @@ class Output:
             if not self._json and self._pending[index]:
                 self._stream.write(self._pending[index])
                 self._pending[index] = ""
-            if not self._over[index]:
+            if self._finishes[index] is None:
                 break
             self._stream.write(
                 f"{json.dumps(self._line(index), ensure_ascii=False)}\n" if self._json else "\n"
@@ -71,11 +64,11 @@ class Output:
         self._stream.flush()
 
     def _line(self, index: int) -> dict[str, Any]:
-        tokens = self._tokens[index]
         line: dict[str, Any] = {
             "request": index,
             "prompt_ids": list(self._requests[index].prompt),
-            "output_ids": tokens,
-            "text": self._tokenizer.decode(tokens) if self._tokenizer else None,
+            "output_ids": self._tokens[index],
+            "text": self._texts[index],
+            "finish": self._finishes[index],
         }
         return {**line, "error": self._errors[index]} if index in self._errors else line

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,14 +16,18 @@ from deepseek.compiled import Choice, CompiledDispatch, StepShape, choose
 from deepseek.decode import Bind, Dispatch, Prepare, Reclaim, Release
 from deepseek.deferred import Deferred
 from deepseek.model.network import Model
-from deepseek.prefill import PreparePrefill, ReclaimPrefill, ReleasePrefill, RunPrefill
+from deepseek.prefill import PreparePrefill, ReclaimMixed, ReclaimPrefill, ReleasePrefill, RunPrefill
 from deepseek.retire import PrepareRetire, RunRetire
+from deepseek.sizes import Sizes
 from deepseek.state import Caches
 from graph.node import Executor, Node
 
 ROUTES = ("decode", "prefill", "retire")
-CAPABILITIES = frozenset({"device_state"})
-"""`device_state`: the tail token of each request stays on the device, in its row."""
+"""What the engine cannot do without; `mixed` it uses where there is one."""
+CAPABILITIES = frozenset({"device_state", "device_embedding", "split_reclaim"})
+"""`device_state`: what a request reads next stays on the device, in its row. `device_embedding`: tokens are embedded
+there, so that they need not be known on the host. `split_reclaim`: outputs stand in slots of their own, to be
+reclaimed while the next step runs. With drafts also `mtp`: a step commits several tokens of a request."""
 
 
 @dataclass(frozen=True)
@@ -30,24 +35,21 @@ class Origin:
     """Where a model comes from and how it runs: enough to make its executor in another process."""
 
     directory: Path
-    context: int
-    """Most tokens of a request."""
     dtype: str = "float32"
     device: str = "cpu"
     shape: StepShape | None = None
     """That of the compiled step by which decode steps run; None for the eager way."""
 
-    def load(self, capacity: int) -> Model:
-        dtype = getattr(torch, self.dtype)
+    def load(self, sizes: Sizes) -> Model:
+        """Raises `CheckpointError`."""
         return load_model(
-            self.directory, capacity=capacity, context=self.context, dtype=dtype, device=self.device
+            self.directory, **_state_sizes(sizes), dtype=getattr(torch, self.dtype), device=self.device
         )
 
-    def caches(self, capacity: int) -> Caches:
+    def caches(self, sizes: Sizes) -> Caches:
+        """Caches for a run with these sizes."""
         config, dtype = read_config(self.directory), getattr(torch, self.dtype)
-        return Caches.allocate(
-            config, capacity=capacity, context=self.context, dtype=dtype, device=self.device
-        )
+        return Caches.allocate(config, **_state_sizes(sizes), dtype=dtype, device=self.device)
 
     def dispatch(self, model: Model) -> Node:
         """Raises `RuntimeError` where the compiled step is not in the cache any more."""
@@ -59,78 +61,72 @@ class Origin:
         return CompiledDispatch(model, *choice.step)
 
 
-def executor(
-    model: Model,
-    *,
-    batch: int,
-    capacity: int,
-    chunk: int,
-    context: int,
-    device: str = "cpu",
-    compiled: Choice | None = None,
-) -> Executor:
-    """Nodes that decode with `model`: `batch` requests a step, out of `capacity` that have a row.
+def executor(model: Model, sizes: Sizes, *, device: str = "cpu", compiled: Choice | None = None) -> Executor:
+    """Nodes that decode with `model`, which has its prediction block where `sizes.rows` is above 1.
 
-    A request has at most `context` tokens; prompts are run `chunk` tokens a step. With `compiled`, decode steps
-    run as it has chosen for these sizes; without, eager. See `deferred` for lanes in processes.
+    With `compiled`, decode steps run as it has chosen for these sizes; without, eager. See `deferred` for lanes in
+    processes.
     """
     ready = compiled.step if compiled else None
     dispatch = CompiledDispatch(model, *ready) if ready else Dispatch(model)
 
     def caches() -> Caches:
-        return Caches.allocate(
-            model.config, capacity=capacity, context=context, dtype=model.dtype, device=device
-        )
+        return Caches.allocate(model.config, **_state_sizes(sizes), dtype=model.dtype, device=device)
 
-    return Executor(
-        _nodes(dispatch, RunPrefill(model)),
-        CAPABILITIES,
-        {"Caches": caches},
-        _dims(batch, capacity, chunk),
-        ROUTES,
-    )
+    return _executor(sizes, dispatch, RunPrefill(model), caches)
 
 
-def deferred(origin: Origin, *, batch: int, capacity: int, chunk: int) -> Executor:
+def deferred(origin: Origin, sizes: Sizes) -> Executor:
     """The same, for lanes in any process: the model is loaded by the first of its nodes that starts."""
 
     @cache
     def model() -> Model:
-        return origin.load(capacity)
+        return origin.load(sizes)
 
-    return Executor(
-        _nodes(
+    return replace(
+        _executor(
+            sizes,
             Deferred(Dispatch, lambda: origin.dispatch(model())),
             Deferred(RunPrefill, lambda: RunPrefill(model())),
+            partial(origin.caches, sizes),
         ),
-        CAPABILITIES,
-        {"Caches": partial(origin.caches, capacity)},
-        _dims(batch, capacity, chunk),
-        ROUTES,
-        partial(deferred, origin, batch=batch, capacity=capacity, chunk=chunk),
+        factory=partial(deferred, origin, sizes),
     )
 
 
-def _nodes(dispatch: Node, prefill: Node) -> Mapping[str, Node]:
-    return {
-        "prepare": Prepare(),
+def _executor(sizes: Sizes, dispatch: Node, prefill: Node, caches: Callable[[], Caches]) -> Executor:
+    nodes: dict[str, Node] = {
+        "prepare": Prepare(sizes),
         "bind": Bind(),
         "dispatch": dispatch,
         "reclaim": Reclaim(),
         "release": Release(),
-        "prepare_prefill": PreparePrefill(),
+        "prepare_prefill": PreparePrefill(sizes),
         "prefill": prefill,
         "reclaim_prefill": ReclaimPrefill(),
         "release_prefill": ReleasePrefill(),
-        "prepare_retire": PrepareRetire(),
+        "reclaim_mixed": ReclaimMixed(),
+        "prepare_retire": PrepareRetire(sizes),
         "retire": RunRetire(),
+    }
+    able = CAPABILITIES | {"mtp"} if sizes.rows > 1 else CAPABILITIES
+    return Executor(nodes, able, {"Caches": caches}, sizes.dims, ROUTES)
+
+
+def _state_sizes(sizes: Sizes) -> dict[str, Any]:
+    return {
+        "capacity": sizes.capacity,
+        "context": sizes.context,
+        "rows_per_step": sizes.rows,
+        "page": sizes.page,
+        "pages": sizes.pages,
     }
 
 
-def _dims(batch: int, capacity: int, chunk: int) -> dict[str, int]:
-    return {"batch": batch, "capacity": capacity, "chunk": chunk}
+SIZES = Sizes(258, context=256, batch=4, capacity=4, rows=2)
+"""Of `pipeline`."""
 
 
 def pipeline() -> Executor:
     """The executor with the bundled checkpoint, as `package.module:callable`: `deepseek.pipeline:pipeline`."""
-    return deferred(Origin(PATH, context=256), batch=4, capacity=4, chunk=64)
+    return deferred(Origin(PATH), SIZES)

@@ -1,50 +1,66 @@
-"""The prefill route: a chunk of one request's prompt per step, and the first new token at its end."""
+"""The prefill route: chunks of prompts, and the first new token of each that ends; and the mixed route's result."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from deepseek.decode import collect
+from deepseek.decode import collect, fill, fill_pages
+from deepseek.host_tails import keep
 from deepseek.model.network import Model
-from deepseek.request_rows import opened, owned, redirect, write_rows
-from deepseek.sampling import sample
-from deepseek.steps import Prefill, Sampled
+from deepseek.prefill_step import prefill_step
+from deepseek.sizes import Sizes
+from deepseek.steps import Batch, Row, Sampled
 from graph.node import Context, Ports, Step
 from nodes import DispatchNode, PrepareNode, ReclaimNode, ReleaseNode
 
+_REQUEST = ("prompts.rows", "prompts.generation")
+
 
 class PreparePrefill(PrepareNode):
-    """The chunk and its request, from the command; padded to the chunk size."""
+    """The chunks and their requests, from the command; padded to the chunk size."""
 
-    ports = Ports(writes=("prompt",), types={"prompt": "PromptChunk"})
+    ports = Ports(writes=("prompts",), types={"prompts": "PromptChunks"})
+
+    def __init__(self, sizes: Sizes) -> None:
+        self.sizes = sizes
 
     def run(self, step: Step, slots: Any) -> None:
-        command: Prefill = step.command
-        prompt, count = slots.prompt, len(command.tokens)
-        if not 0 < count <= prompt.tokens.shape[0]:
-            raise ValueError(f"a chunk of {count} tokens; it has 1 to {prompt.tokens.shape[0]}")
-        prompt.tokens.zero_()
-        prompt.tokens[:count] = torch.tensor(command.tokens)
-        prompt.row[0], prompt.generation[0] = command.row
-        prompt.position[0], prompt.length[0], prompt.last[0] = command.position, count, command.last
-        prompt.temperature[0] = command.sampling.temperature
-        prompt.top_p[0] = command.sampling.top_p
-        prompt.seed[0] = command.sampling.seed
+        command: Batch = step.command
+        chunks, prompts = command.chunks, slots.prompts
+        self.sizes.check_chunks(chunks)
+        prompts.tokens.zero_()
+        for place, chunk in enumerate(chunks):
+            prompts.tokens[place, : len(chunk.tokens)] = torch.tensor(chunk.tokens)
+        spare = prompts.rows.shape[0] - len(chunks)
+        fill(prompts.rows, [chunk.row.row for chunk in chunks] + [self.sizes.capacity] * spare)
+        fill(prompts.generation, [chunk.row.generation for chunk in chunks] + [0] * spare)
+        fill(prompts.positions, [chunk.position for chunk in chunks] + [0] * spare)
+        fill(prompts.length, [len(chunk.tokens) for chunk in chunks] + [0] * spare)
+        following = [-1 if chunk.following is None else chunk.following for chunk in chunks]
+        fill(prompts.following, following + [0] * spare)
+        fill(prompts.temperature, [chunk.sampling.temperature for chunk in chunks] + [0.0] * spare)
+        fill(prompts.top_p, [chunk.sampling.top_p for chunk in chunks] + [1.0] * spare)
+        fill(prompts.seed, [chunk.sampling.seed for chunk in chunks] + [0] * spare)
+        fill_pages(prompts.pages, [chunk.pages for chunk in chunks], self.sizes.pages)
 
 
 class RunPrefill(DispatchNode):
-    """Runs the chunk through the model; the first chunk takes the row, the last samples the first new token.
+    """Runs the chunks through the model; a first chunk takes its row, a last one makes the request's state whole.
 
-    A chunk whose generation is not the row's runs on the scrap row and yields -1.
+    A chunk whose generation is not the row's runs on the scrap row and yields nothing.
     """
 
     ports = Ports(
-        reads=("prompt",),
-        writes=("first", "state", "caches"),
-        types={"prompt": "PromptChunk", "first": "FirstToken", "state": "RequestState", "caches": "Caches"},
+        reads=("prompts",),
+        writes=("firsts", "state", "caches"),
+        types={
+            "prompts": "PromptChunks",
+            "firsts": "FirstTokens",
+            "state": "RequestState",
+            "caches": "Caches",
+        },
     )
 
     def __init__(self, model: Model) -> None:
@@ -52,39 +68,18 @@ class RunPrefill(DispatchNode):
 
     def run(self, step: Step, slots: Any) -> None:
         with torch.inference_mode():
-            slots.first.sampled.copy_(self._prefill(slots.prompt, slots.state, slots.caches))
-
-    def _prefill(self, prompt: Any, state: Any, caches: Any) -> Tensor:
-        device = state.tail.device
-        row, generation, position, length = (
-            tensor.to(device, non_blocking=True)
-            for tensor in (prompt.row, prompt.generation, prompt.position, prompt.length)
-        )
-        opens = (position == 0) & opened(state.generation, row, generation)
-        live = opens | owned(state.generation, row, generation)
-        target = redirect(row, live, caches.scrap)
-        write_rows(state.generation, target, generation)
-        tokens = prompt.tokens.to(device, non_blocking=True)
-        logits = self.model(tokens[None], position, target, torch.where(live, length, 0), caches)
-        sampled = sample(
-            logits,
-            prompt.temperature.to(device, non_blocking=True),
-            prompt.top_p.to(device, non_blocking=True),
-            prompt.seed.to(device, non_blocking=True),
-            position + length,
-        )
-        ends = live & prompt.last.to(device, non_blocking=True)
-        write_rows(state.tail, redirect(row, ends, caches.scrap), sampled)
-        return torch.where(ends, sampled, -1)
+            begun = prefill_step(self.model, slots.prompts, slots.state, slots.caches)
+            for name, value in begun._asdict().items():
+                getattr(slots.firsts, name).copy_(value)
 
 
 class ReclaimPrefill(ReclaimNode):
-    """The first new token, where the chunk was its prompt's last."""
+    """The first new token of each prompt that ended."""
 
     ports = Ports(
-        reads=("prompt.row", "prompt.generation", "first"),
+        reads=(*_REQUEST, "firsts"),
         writes=("tails",),
-        types={"prompt": "PromptChunk", "first": "FirstToken", "tails": "HostTails"},
+        types={"prompts": "PromptChunks", "firsts": "FirstTokens", "tails": "HostTails"},
         emits=True,
         optional=frozenset({"tails"}),
     )
@@ -93,10 +88,43 @@ class ReclaimPrefill(ReclaimNode):
         self.tails = context.buffers.get("tails")
 
     def run(self, step: Step, slots: Any) -> tuple[Sampled, ...]:
-        return collect(slots.prompt.row, slots.prompt.generation, slots.first.sampled, self.tails)
+        return collect_first(slots.prompts, slots.firsts, self.tails)
+
+
+class ReclaimMixed(ReclaimNode):
+    """The first new tokens of prompts that ended, then what the batch committed."""
+
+    ports = Ports(
+        reads=(*_REQUEST, "firsts", "inputs.rows", "inputs.generation", "outputs"),
+        writes=("tails",),
+        types={
+            "prompts": "PromptChunks",
+            "firsts": "FirstTokens",
+            "inputs": "DecodeInputs",
+            "outputs": "DecodeOutputs",
+            "tails": "HostTails",
+        },
+        emits=True,
+        optional=frozenset({"tails"}),
+    )
+
+    def start(self, context: Context) -> None:
+        self.tails = context.buffers.get("tails")
+
+    def run(self, step: Step, slots: Any) -> tuple[Sampled, ...]:
+        first = collect_first(slots.prompts, slots.firsts, self.tails)
+        return first + collect(slots.inputs, slots.outputs, self.tails)
 
 
 class ReleasePrefill(ReleaseNode):
-    """Gives the chunk's slots back."""
+    """Gives the chunks' slots back."""
 
     ports = Ports()
+
+
+def collect_first(prompts: Any, firsts: Any, tails: Any) -> tuple[Sampled, ...]:
+    """The first token of each prompt that ended, noted in the host's tails where there are any."""
+    if tails is not None:
+        keep(tails, prompts, firsts, firsts.sampled >= 0)
+    found = zip(prompts.rows.tolist(), prompts.generation.tolist(), firsts.sampled.tolist(), strict=True)
+    return tuple(Sampled(Row(row, generation), (token,)) for row, generation, token in found if token >= 0)

@@ -28,7 +28,7 @@ def redirect(rows: Tensor, live: Tensor, scrap: int) -> Tensor:
 
 def write_rows(field: Tensor, rows: Tensor, values: Tensor) -> None:
     """Set `field[rows] = values` in place; index `len(field)` is dropped. Shapes are fixed, whatever is live."""
-    padded = torch.cat([field, field.new_zeros(1)])
+    padded = torch.cat([field, field.new_zeros(1, *field.shape[1:])])
     padded[rows] = values.to(field.dtype)
     field.copy_(padded[:-1])
 

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 from deepseek.request_rows import owned, redirect, write_rows
+from deepseek.sizes import Sizes
 from deepseek.steps import Retire
-from graph.node import Context, Ports, Step
+from graph.node import Ports, Step
 from nodes import PrepareNode, ReleaseNode
 
 
@@ -17,13 +18,14 @@ class PrepareRetire(PrepareNode):
 
     ports = Ports(writes=("retiring",), types={"retiring": "Retiring"})
 
-    def start(self, context: Context) -> None:
-        self.capacity = context.dims["capacity"]
+    def __init__(self, sizes: Sizes) -> None:
+        self.sizes = sizes
 
     def run(self, step: Step, slots: Any) -> None:
         command: Retire = step.command
+        self.sizes.check_rows(command.rows)
         retiring = slots.retiring
-        retiring.rows.fill_(self.capacity)
+        retiring.rows.fill_(self.sizes.capacity)
         retiring.generation.zero_()
         for place, (row, generation) in enumerate(command.rows):
             retiring.rows[place], retiring.generation[place] = row, generation

@@ -15,13 +15,15 @@ from rich.progress import Progress
 from rich.table import Table
 
 from deepseek.bundled import PATH
-from deepseek.checkpoint import CheckpointError, read_config
-from deepseek.compiled import Choice, StepShape, Way, choose, rounded_context
+from deepseek.checkpoint import CheckpointError, has_prediction, read_config
+from deepseek.compiled import Choice, StepShape, Way, choose, rounded
 from deepseek.config import ModelConfig
-from deepseek.engine import Engine, Request, RequestError
+from deepseek.engine import Engine, Request, RequestError, Stats
 from deepseek.output import Output
 from deepseek.pipeline import Origin, deferred, executor
 from deepseek.prompts import read_prompts
+from deepseek.simulated_device import paced
+from deepseek.sizes import Sizes
 from deepseek.steps import Sampling
 from deepseek.tokenizer import Tokenizer, TokenizerError, load_tokenizer
 from graph.cli.checking import Check
@@ -47,8 +49,8 @@ REFUSED = (
     UsageError,
 )
 """What is wrong outside laneflow, and told in one line."""
-SIZES = {"batch": 8, "capacity": 8, "chunk": 64}
-"""What a topology that does not say so gets."""
+MOST_DRAFTS = 3
+"""Drafts of a step; beyond, they are hardly ever right."""
 
 
 def run(args: Namespace) -> int:
@@ -62,10 +64,11 @@ def run(args: Namespace) -> int:
             return 2
         directory = Path(args.model) if args.model else PATH
         config = read_config(directory)
-        tokenizer = _tokenizer(directory, args)
+        drafts = _drafts(args, directory)
+        tokenizer = _tokenizer(directory, config.vocab_size, args)
         prompts = read_prompts(args, config.vocab_size, tokenizer)
         requests = _requests(args, config, prompts)
-        return _decode(args, program, directory, config, tokenizer, requests)
+        return _decode(args, program, directory, config, drafts, tokenizer, requests)
     except TopologyError as error:  # of a fallback
         err(str(error))
     except REFUSED as error:
@@ -95,6 +98,8 @@ def _check_numbers(args: Namespace) -> None:
     most = 4 * (os.cpu_count() or 1)
     if args.threads > most:
         raise UsageError(f"--threads {args.threads}: this machine's cores allow at most {most}")
+    if args.device_time is not None and not 0 < args.device_time <= 10_000:
+        raise UsageError(f"--device-time {args.device_time}: milliseconds above 0, and at most 10000")
     if args.context is not None and args.context < 1:
         raise UsageError(f"--context {args.context}: it is at least 1")
     if args.seed < 0 or args.seed >= 1 << 62:
@@ -111,9 +116,22 @@ def _check_numbers(args: Namespace) -> None:
         )
 
 
-def _tokenizer(directory: Path, args: Namespace) -> Tokenizer | None:
+def _drafts(args: Namespace, directory: Path) -> int:
+    """Drafts of a step: as asked, or one where the checkpoint has a prediction block."""
+    if args.mtp is None:
+        return int(has_prediction(directory))
+    if not 0 <= args.mtp <= MOST_DRAFTS:
+        raise UsageError(f"--mtp {args.mtp}: a step has 0 to {MOST_DRAFTS} drafts")
+    if args.mtp and not has_prediction(directory):
+        raise UsageError(
+            f"--mtp {args.mtp}: {directory} has no prediction block (mtp.0.*): decode with --mtp 0"
+        )
+    return int(args.mtp)
+
+
+def _tokenizer(directory: Path, vocab_size: int, args: Namespace) -> Tokenizer | None:
     try:
-        return load_tokenizer(directory)
+        return load_tokenizer(directory, vocab_size)
     except TokenizerError:
         if args.prompt_ids:
             return None
@@ -131,7 +149,7 @@ def _requests(args: Namespace, config: ModelConfig, prompts: list[tuple[int, ...
                 f"{limit}: shorten it, or ask for fewer with --max-tokens"
             )
         sampling = Sampling(args.temperature, args.top_p, args.seed + index)
-        requests.append(Request(prompt, args.max_tokens, sampling, stop))
+        requests.append(Request(prompt, args.max_tokens, sampling, stop, tuple(args.stop or ())))
     return requests
 
 
@@ -140,28 +158,27 @@ def _decode(
     program: Program,
     directory: Path,
     config: ModelConfig,
+    drafts: int,
     tokenizer: Tokenizer | None,
     requests: list[Request],
 ) -> int:
-    dims = {name: program.topology.dims.get(name, size) for name, size in SIZES.items()}
-    for name, size in dims.items():
-        if size < 1:
-            raise UsageError(f"dims.{name}={size}: it is at least 1")
     context = args.context or max(len(request.prompt) + request.max_tokens for request in requests)
-    context = min(context, config.max_position_embeddings)
+    asked = _sizes(program, config, min(context, config.max_position_embeddings), drafts)
     torch.set_num_threads(args.threads)
     console = Console(stderr=True)
-    choice = _choose(args, config, dims, context, console)
-    held = rounded_context(context) if choice.step else context
-    origin = Origin(directory, held, args.dtype, args.device, choice.step and choice.step[1])
+    choice = _choose(args, config, asked, console)
+    sizes = choice.step[1].sizes if choice.step else asked
+    origin = Origin(directory, args.dtype, args.device, choice.step and choice.step[1])
     if _in_process(program):
-        pipeline = deferred(origin, **dims)
+        pipeline = deferred(origin, sizes)
     else:
         with console.status("loading the checkpoint"):
-            model = origin.load(dims["capacity"])
-        pipeline = executor(model, context=held, device=args.device, compiled=choice, **dims)
-        pipeline = replace(pipeline, factory=partial(deferred, origin, **dims))
-    output = Output(requests, tokenizer, as_json=args.json, stream=sys.stdout)
+            model = origin.load(sizes)
+        pipeline = executor(model, sizes, device=args.device, compiled=choice)
+        pipeline = replace(pipeline, factory=partial(deferred, origin, sizes))
+    if args.device_time is not None:
+        pipeline = paced(pipeline, args.device_time)
+    output = Output(requests, as_json=args.json, stream=sys.stdout)
     running = Runtime(
         program,
         pipeline,
@@ -171,15 +188,24 @@ def _decode(
         threads=args.threads,
     )
     try:
-        with running:
-            engine = Engine(running, batch=dims["batch"], chunk=dims["chunk"], context=context)
+        with running, Engine(running, asked, tokenizer) as engine:
             _drive(engine, requests, output, console)
     finally:  # what a run did before it failed is of interest, too
         trace = running.trace(notes={"dispatch": str(choice)})
         if args.trace and trace.spans:
             write(args.trace, trace)
-    _print_report(report(trace, route="decode"), args.json)
+    _print_report(report(trace, route="decode"), engine.stats, args.json)
     return int(output.failed)
+
+
+def _sizes(program: Program, config: ModelConfig, context: int, drafts: int) -> Sizes:
+    """Of the topology's dims what it gives; its rows and blocks follow from the drafts and the context."""
+    names = ("batch", "capacity", "packed", "chunk", "page", "pages")
+    given = {name: size for name, size in program.topology.dims.items() if name in names}
+    try:
+        return Sizes(config.vocab_size, context, **{"batch": 8, "capacity": 8, **given}, rows=drafts + 1)
+    except ValueError as error:
+        raise UsageError(f"dims.{error}") from None
 
 
 def _in_process(program: Program) -> bool:
@@ -192,13 +218,10 @@ def _in_process(program: Program) -> bool:
     )
 
 
-def _choose(
-    args: Namespace, config: ModelConfig, dims: dict[str, int], context: int, console: Console
-) -> Choice:
+def _choose(args: Namespace, config: ModelConfig, sizes: Sizes, console: Console) -> Choice:
     """How decode steps run; with --strict an unasked-for eager step is an error."""
     way: Way = "eager" if args.eager else "compile" if args.compile else "cached"
-    size = rounded_context(context)
-    shape = StepShape(config, dims["batch"], dims["capacity"], size, args.dtype, args.threads)
+    shape = StepShape(config, rounded(sizes), args.dtype, args.threads)
     choice = choose(shape, args.device, way, console)
     if args.strict and choice.fell_back:
         raise UsageError(
@@ -217,9 +240,9 @@ def _drive(engine: Engine, requests: list[Request], output: Output, console: Con
             bar.advance(task, 1 if event.token is not None else 0)
 
 
-def _print_report(figures: Report, as_json: bool) -> None:
+def _print_report(figures: Report, stats: Stats, as_json: bool) -> None:
     """The table goes to stdout, after the text; to stderr where stdout is for machines."""
     table = Table(show_header=False)
-    for name, value in summary(figures):
+    for name, value in [*summary(figures), *stats.summary()]:
         table.add_row(name, value)
     Console(stderr=as_json).print(table)

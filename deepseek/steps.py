@@ -1,9 +1,9 @@
-"""What the engine submits, one class per route, and what comes back."""
+"""What the engine submits, one class per route's need, and what comes back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, NoReturn
 
 
 class Row(NamedTuple):
@@ -26,29 +26,40 @@ GREEDY = Sampling()
 
 
 class Place(NamedTuple):
-    """One request in a decode step; `position` is that of the token the step reads."""
+    """One request in a decode step. Where it stands and what it reads next only the device knows."""
 
     row: Row
-    position: int
-    sampling: Sampling
+    pages: tuple[int, ...]
+    """Page of each block of positions, as far as the step may come."""
 
 
-@dataclass(frozen=True)
-class Decode:
-    """One token for each request of the batch; at most `batch` places."""
-
-    places: tuple[Place, ...]
-
-
-@dataclass(frozen=True)
-class Prefill:
-    """A chunk of one request's prompt: `tokens` stand at `position` and after; `last` ends the prompt."""
+class Chunk(NamedTuple):
+    """Part of a request's prompt: `tokens` stand at `position` and after. The chunk at position 0 opens the row."""
 
     row: Row
     tokens: tuple[int, ...]
     position: int
-    last: bool
+    following: int | None
+    """The prompt's next token; None where the prompt ends here, so that the first new token is drawn."""
     sampling: Sampling
+    pages: tuple[int, ...]
+    """Page of each block of positions, as far as this chunk comes."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A step of route `decode` (places alone), `prefill` (chunks alone) or `mixed` (both, of different requests)."""
+
+    places: tuple[Place, ...] = ()
+    """At most `batch` requests, each of which commits 1 to `rows` tokens."""
+    chunks: tuple[Chunk, ...] = ()
+    """At most `packed` chunks of at most `chunk` tokens."""
+
+    @property
+    def route(self) -> str:
+        if not self.chunks:
+            return "decode"
+        return "mixed" if self.places else "prefill"
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,19 @@ class Retire:
 
 
 class Sampled(NamedTuple):
-    """One token of one request, as a step's result has it."""
+    """The tokens of one request that a step committed, in order."""
 
     row: Row
-    token: int
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Malformed:
+    """A request that cannot be run, refused in its turn: the step's prepare asks for its chunks and raises `error`."""
+
+    error: Exception
+    route: ClassVar[str] = "prefill"
+
+    @property
+    def chunks(self) -> NoReturn:
+        raise self.error

@@ -2,7 +2,7 @@
 
 from deepseek.checkpoint.config_json import read_config
 from deepseek.checkpoint.errors import CheckpointError
-from deepseek.checkpoint.load import load_model
+from deepseek.checkpoint.load import has_prediction, load_model
 from deepseek.checkpoint.memory import MemoryNeeds, available_memory, check_memory, memory_needs
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "MemoryNeeds",
     "available_memory",
     "check_memory",
+    "has_prediction",
     "load_model",
     "memory_needs",
     "read_config",

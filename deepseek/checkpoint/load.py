@@ -11,8 +11,9 @@ from torch import Tensor
 from deepseek.checkpoint.config_json import read_config
 from deepseek.checkpoint.errors import CheckpointError
 from deepseek.checkpoint.headers import TensorHeader, read_headers
+from deepseek.checkpoint.huge_pages import advise_huge_pages
 from deepseek.checkpoint.memory import available_memory, check_memory, memory_needs
-from deepseek.checkpoint.names import Source
+from deepseek.checkpoint.names import Source, is_prediction
 from deepseek.checkpoint.plan import plan_loading
 from deepseek.config import ModelConfig
 from deepseek.model import Model
@@ -24,6 +25,8 @@ def load_model(
     capacity: int,
     context: int,
     rows_per_step: int = 1,
+    page: int = 64,
+    pages: int | None = None,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
 ) -> Model:
@@ -33,7 +36,9 @@ def load_model(
         path: directory with config.json and model.safetensors, or shards with their index.
         capacity: requests whose state will be held at once.
         context: most tokens per request.
-        rows_per_step: rows per request of a decode step, as in `Caches`.
+        rows_per_step: rows per request of a decode step, as in `Caches`; above 1 the model has its prediction block.
+        page: positions that a page of compressed keys stands for, as in `Caches`.
+        pages: pages in all, by default as many as all requests may need.
         dtype: type of weights and keys; routers, hyper-connections and compressors stay float32.
         device: where the weights go.
 
@@ -44,15 +49,38 @@ def load_model(
     directory, device = Path(path), torch.device(device)
     headers = read_headers(directory)
     config = read_config(directory, headers)
-    plan = plan_loading(
-        directory, Model(config, dtype=dtype, device="meta").state_dict(), config.n_routed_experts, headers
+    predicts = rows_per_step > 1
+    if predicts and not _has_prediction(config, headers):
+        raise CheckpointError(
+            directory, "has no prediction block (mtp.0.*) to draft with", "Decode without drafts: --mtp 0"
+        )
+    shapes = Model(config, predicts=predicts, dtype=dtype, device="meta").state_dict()
+    plan = plan_loading(directory, shapes, config.n_routed_experts, headers)
+    needs = memory_needs(
+        config,
+        capacity=capacity,
+        context=context,
+        rows_per_step=rows_per_step,
+        page=page,
+        pages=pages,
+        dtype=dtype,
     )
-    needs = memory_needs(config, capacity=capacity, context=context, rows_per_step=rows_per_step, dtype=dtype)
     check_memory(directory, needs, available_memory(device), device)
-    model = Model(config, dtype=dtype, device=device)
+    model = Model(config, predicts=predicts, dtype=dtype, device=device)
+    advise_huge_pages(model.state_dict().values())
     _fill(model.state_dict(), plan, headers)
     _check_expert_tables(model, config, directory)
     return model.eval()
+
+
+def has_prediction(path: Path | str) -> bool:
+    """Whether a checkpoint has a multi-token-prediction block. Raises `CheckpointError` as `load_model` does."""
+    headers = read_headers(Path(path))
+    return _has_prediction(read_config(Path(path), headers), headers)
+
+
+def _has_prediction(config: ModelConfig, headers: Mapping[str, TensorHeader]) -> bool:
+    return config.num_nextn_predict_layers > 0 and any(map(is_prediction, headers))
 
 
 def _fill(

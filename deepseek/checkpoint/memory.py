@@ -28,13 +28,26 @@ class MemoryNeeds:
 
 
 def memory_needs(
-    config: ModelConfig, *, capacity: int, context: int, rows_per_step: int = 1, dtype: torch.dtype
+    config: ModelConfig,
+    *,
+    capacity: int,
+    context: int,
+    rows_per_step: int = 1,
+    page: int = 64,
+    pages: int | None = None,
+    dtype: torch.dtype,
 ) -> MemoryNeeds:
-    """Bytes needed for weights and for the state of `capacity` requests of up to `context` tokens."""
-    model = Model(config, dtype=dtype, device="meta")
+    """Bytes needed for weights and for the state that `Caches.allocate` makes of the same arguments."""
+    model = Model(config, predicts=rows_per_step > 1, dtype=dtype, device="meta")
     weights = sum(tensor.nbytes for tensor in model.parameters())
     caches = cache_nbytes(
-        config, capacity=capacity, context=context, rows_per_step=rows_per_step, dtype=dtype
+        config,
+        capacity=capacity,
+        context=context,
+        rows_per_step=rows_per_step,
+        page=page,
+        pages=pages,
+        dtype=dtype,
     )
     return MemoryNeeds(weights, caches)
 

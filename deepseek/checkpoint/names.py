@@ -47,6 +47,11 @@ _IN_LAYER = {
     "ffn.shared.w3.weight": ("ffn.shared_experts.w3.weight", "mlp.shared_experts.up_proj.weight"),
 }
 
+_IN_PREDICTION = {
+    **{f"{part}.weight": f"{part}.weight" for part in ("enorm", "hnorm", "norm", "e_proj", "h_proj")},
+    **{f"hc_head.{part}": f"hc_head_{part}" for part in ("fn", "base", "scale")},
+}
+
 _STACKED = {
     "ffn.experts.gate_up": (("w1", "w3"), "mlp.experts.gate_up_proj"),
     "ffn.experts.down": (("w2",), "mlp.experts.down_proj"),
@@ -79,16 +84,27 @@ def sources(parameter: str, experts: int) -> Sources:
     if parameter in _TOP:
         released, transformers = _TOP[parameter]
         return Sources(Source(released), Source(transformers))
-    _, layer, name = parameter.split(".", 2)
+    part, layer, name = parameter.split(".", 2)
+    if part == "mtp":  # transformers has no names for it: checkpoints of either kind use the released ones
+        source = _in_layer(f"mtp.{layer}.", name, experts)
+        return Sources(source, source)
+    transformers = _STACKED[name][1] if name in _STACKED else _IN_LAYER[name][1]
+    return Sources(
+        _in_layer(f"layers.{layer}.", name, experts), Source(f"model.layers.{layer}.{transformers}")
+    )
+
+
+def _in_layer(prefix: str, name: str, experts: int) -> Source:
+    """The released names of a layer's or a prediction block's parameter."""
     if name in _STACKED:
-        parts, stacked = _STACKED[name]
-        each = tuple(
-            tuple(f"layers.{layer}.ffn.experts.{expert}.{part}.weight" for part in parts)
-            for expert in range(experts)
+        parts, _ = _STACKED[name]
+        return Source(
+            stacked=tuple(
+                tuple(f"{prefix}ffn.experts.{expert}.{part}.weight" for part in parts)
+                for expert in range(experts)
+            )
         )
-        return Sources(Source(stacked=each), Source(f"model.layers.{layer}.{stacked}"))
-    released, transformers = _IN_LAYER[name]
-    return Sources(Source(f"layers.{layer}.{released}"), Source(f"model.layers.{layer}.{transformers}"))
+    return Source(prefix + (_IN_PREDICTION.get(name) or _IN_LAYER[name][0]))
 
 
 def is_prediction(name: str) -> bool:

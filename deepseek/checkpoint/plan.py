@@ -24,7 +24,7 @@ def plan_loading(
         directory: the checkpoint, for messages.
         parameters: the network's parameters; only their shapes and types matter.
         experts: routed experts per layer.
-        headers: what is stored. Tensors of multi-token-prediction blocks are passed over.
+        headers: what is stored. Tensors of a multi-token-prediction block that is not asked for are passed over.
 
     Raises:
         CheckpointError: a tensor is missing, has the wrong shape or type, is quantised, or belongs nowhere.

@@ -2,6 +2,6 @@
 
 from deepseek.compiled.choice import Choice, Way, choose
 from deepseek.compiled.dispatch import CompiledDispatch
-from deepseek.compiled.shape import StepShape, rounded_context
+from deepseek.compiled.shape import StepShape, rounded
 
-__all__ = ["Choice", "CompiledDispatch", "StepShape", "Way", "choose", "rounded_context"]
+__all__ = ["Choice", "CompiledDispatch", "StepShape", "Way", "choose", "rounded"]

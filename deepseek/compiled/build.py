@@ -17,21 +17,25 @@ import torch
 from deepseek.compiled.shape import StepShape
 from deepseek.compiled.traced import TracedStep
 from deepseek.model import Model
+from deepseek.sizes import Sizes
 from deepseek.state import Caches
 
 
 def build(shape: StepShape, path: Path) -> None:
     """Write the compiled step's shared object to `path`."""
     torch.set_num_threads(shape.threads)
-    model = Model(shape.config, dtype=shape.torch_dtype).eval()
+    sizes = shape.sizes
+    model = Model(shape.config, predicts=sizes.rows > 1, dtype=shape.torch_dtype).eval()
     caches = Caches.allocate(
-        shape.config, capacity=shape.capacity, context=shape.context, dtype=shape.torch_dtype
+        shape.config,
+        capacity=sizes.capacity,
+        context=sizes.context,
+        rows_per_step=sizes.rows,
+        page=sizes.page,
+        pages=sizes.pages,
+        dtype=shape.torch_dtype,
     )
-    state = SimpleNamespace(
-        tail=torch.zeros(shape.capacity, dtype=torch.int64),
-        generation=torch.zeros(shape.capacity, dtype=torch.int32),
-    )
-    arguments = _example(shape.batch)
+    arguments = _example(sizes)
     options: dict[str, Any] = {
         "aot_inductor.output_path": str(path),
         "aot_inductor.package_constants_in_so": False,
@@ -44,24 +48,41 @@ def build(shape: StepShape, path: Path) -> None:
     }
     _stage("tracing the step")
     with torch.no_grad():
-        exported = torch.export.export(TracedStep(model, state, caches), arguments, strict=False)
+        exported = torch.export.export(TracedStep(model, _state(sizes), caches), arguments, strict=False)
         _stage("compiling the step")
         torch._inductor.aot_compile(exported.module(check_guards=False), arguments, options=options)
 
 
-def _example(batch: int) -> tuple[torch.Tensor, ...]:
-    """Arguments of the right shapes and types: `traced.INPUTS`, then the output."""
-    whole = torch.zeros(batch, dtype=torch.int64)
-    real = torch.ones(batch)
+def _state(sizes: Sizes) -> SimpleNamespace:
+    """A record `RequestState`."""
+    whole, real = torch.zeros(sizes.capacity, dtype=torch.int64), torch.zeros(sizes.capacity)
+    return SimpleNamespace(
+        tokens=torch.zeros(sizes.capacity, sizes.rows, dtype=torch.int64),
+        positions=whole.clone(),
+        committed=whole.clone(),
+        generation=whole.to(torch.int32),
+        temperature=real.clone(),
+        top_p=real.clone(),
+        seed=whole.clone(),
+    )
+
+
+def _example(sizes: Sizes) -> tuple[torch.Tensor, ...]:
+    """Arguments of the right shapes and types: `traced.INPUTS`, then `traced.OUTPUTS`."""
+    batch, rows = sizes.batch, sizes.rows
+
+    def whole(*shape: int) -> torch.Tensor:
+        return torch.zeros(*shape, dtype=torch.int64)
+
     return (
         torch.arange(batch),
-        whole.to(torch.int32),
-        whole.clone(),
-        whole.clone(),
-        real,
-        real.clone(),
-        whole.clone(),
-        whole.clone(),
+        whole(batch).to(torch.int32),
+        whole(batch, sizes.blocks),
+        whole(batch),
+        whole(batch, rows),
+        whole(batch, rows),
+        whole(batch, rows),
+        whole(batch),
     )
 
 

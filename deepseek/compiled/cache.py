@@ -23,6 +23,7 @@ SOURCES = (
     "decode_step.py",
     "request_rows.py",
     "sampling.py",
+    "sizes.py",
     "state.py",
     "compiled/traced.py",
     "compiled/build.py",

@@ -7,7 +7,7 @@ from typing import Any
 
 from deepseek.compiled.library import BoundStep, Library
 from deepseek.compiled.shape import StepShape
-from deepseek.compiled.traced import INPUTS, TracedStep
+from deepseek.compiled.traced import INPUTS, OUTPUTS, TracedStep
 from deepseek.decode import Dispatch
 from deepseek.model.network import Model
 from graph.node import Context, Step
@@ -23,21 +23,25 @@ class CompiledDispatch(DispatchNode):
         self.model, self.library, self.shape = model, library, shape
 
     def start(self, context: Context) -> None:
-        buffers, shape = context.buffers, self.shape
-        caches, batch = buffers["caches"], context.dims["batch"]
-        found = (self.model.config, batch, caches.capacity, caches.context, self.model.dtype)
-        wanted = (shape.config, shape.batch, shape.capacity, shape.context, shape.torch_dtype)
-        if found != wanted:  # its code would read past the end of our tensors
+        buffers, sizes = context.buffers, self.shape.sizes
+        caches = buffers["caches"]
+        found = (self.model.config, self.model.dtype, context.dims["batch"], context.dims["rows"])
+        held = (caches.capacity, caches.context, caches.page, caches.pages)
+        wanted = (self.shape.config, self.shape.torch_dtype, sizes.batch, sizes.rows)
+        # Its code would read past the end of our tensors.
+        if found != wanted or held != (sizes.capacity, sizes.context, sizes.page, sizes.pages):
             raise ValueError(
-                f"the compiled step is for {shape}, and this run for other sizes or another model"
+                f"the compiled step is for {self.shape}, and this run for other sizes or another model"
             )
         constants = TracedStep(self.model, buffers["state"], caches).constants()
-        self._step = BoundStep(self.library, constants, len(INPUTS) + 1)
+        self._step = BoundStep(self.library, constants, len(INPUTS) + len(OUTPUTS))
 
     def run(self, step: Step, slots: Any) -> None:
         began = time.thread_time_ns()
-        inputs = slots.inputs
-        self._step.run([*(getattr(inputs, name) for name in INPUTS), slots.outputs.sampled])
+        inputs, outputs = slots.inputs, slots.outputs
+        self._step.run(
+            [*(getattr(inputs, name) for name in INPUTS), *(getattr(outputs, name) for name in OUTPUTS)]
+        )
         step.device_time(time.thread_time_ns() - began)
 
     def stop(self) -> None:

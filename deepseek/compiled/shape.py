@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Self
 
 import torch
 
 from deepseek.config import ModelConfig
+from deepseek.sizes import Sizes
 
 SMALLEST_CONTEXT = 256
 
@@ -18,10 +19,7 @@ class StepShape:
     """The sizes of one compiled decode step."""
 
     config: ModelConfig
-    batch: int
-    capacity: int
-    context: int
-    """Tokens per request that the caches hold."""
+    sizes: Sizes
     dtype: str
     """Type of the weights, `float32` or `bfloat16`."""
     threads: int
@@ -41,13 +39,22 @@ class StepShape:
     def from_json(cls, text: str) -> Self:
         """The reverse of `to_json`."""
         fields = json.loads(text)
-        return cls(**{**fields, "config": ModelConfig.model_validate(fields["config"])})
+        config, sizes = ModelConfig.model_validate(fields["config"]), Sizes(**fields["sizes"])
+        return cls(**{**fields, "config": config, "sizes": sizes})
+
+    @property
+    def decoding(self) -> dict[str, int]:
+        """The sizes that the step depends on; those of prompts are not among them."""
+        names = ("batch", "capacity", "rows", "context", "page", "pages")
+        return {name: getattr(self.sizes, name) for name in names}
 
     def __str__(self) -> str:
-        sizes = f"batch {self.batch}, {self.capacity} rows, context {self.context}"
+        sizes = ", ".join(f"{name} {size}" for name, size in self.decoding.items())
         return f"{sizes}, {self.dtype}, threads {self.threads}"
 
 
-def rounded_context(context: int) -> int:
-    """The next power of two, at least 256, so that runs of different lengths share a compiled step."""
-    return max(SMALLEST_CONTEXT, 1 << (context - 1).bit_length())
+def rounded(sizes: Sizes) -> Sizes:
+    """Sizes whose context is the next power of two, at least 256, so that runs of different lengths share a step."""
+    context = max(SMALLEST_CONTEXT, 1 << (sizes.context - 1).bit_length())
+    pages = 0 if sizes.pages == sizes.capacity * sizes.blocks else sizes.pages
+    return replace(sizes, context=context, pages=pages)

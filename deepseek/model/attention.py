@@ -61,7 +61,8 @@ class Attention(nn.Module):
 
     def _window(self, kv: Tensor, step: Step, cache: LayerCache) -> Keys:
         size = cache.window.shape[1]
-        old = cache.window[step.rows].masked_fill((step.ring(size).held < 0).unsqueeze(-1), 0)
+        held = step.window_held(size, self.window)
+        old = cache.window[step.rows].masked_fill(~held.unsqueeze(-1), 0)
         return Keys(torch.cat((old, kv), 1), step.window_mask(size, self.window))
 
     def _compressed(
@@ -72,22 +73,16 @@ class Attention(nn.Module):
         assert cache.raw is not None
         assert cache.entries is not None
         self.compressor(x, step, rope, cache.raw, cache.entries)
-        count = cache.entries.shape[1]
-        visible = step.entries_visible(self.rate, count)
+        entries = step.entries(self.rate, cache.entries.shape[1])
         if self.indexer is None:
-            return [Keys(self._all_entries(step, cache.entries), visible)]
+            return [Keys(entries.read(cache.entries), entries.visible)]
         assert cache.index_raw is not None
         assert cache.index_keys is not None
         picks, seen = self.indexer(x, low_rank, step, rope, cache.index_raw, cache.index_keys)
-        if step.width * picks.shape[2] > count:  # copying picks per row would cost more than masking
-            chosen = torch.zeros_like(visible).scatter(2, picks, seen)
-            return [Keys(self._all_entries(step, cache.entries), chosen)]
-        picked = cache.entries[step.rows[:, None, None], picks]
-        return [Keys(picked.masked_fill(~seen.unsqueeze(-1), 0), seen)]
-
-    def _all_entries(self, step: Step, entries: Tensor) -> Tensor:
-        written = step.entries_written(self.rate, entries.shape[1])
-        return entries[step.rows].masked_fill(~written.unsqueeze(-1), 0)
+        if step.width * picks.shape[2] > entries.written.shape[1]:  # picks per row would be more to copy
+            chosen = torch.zeros_like(entries.visible).scatter(2, picks, seen)
+            return [Keys(entries.read(cache.entries), chosen)]
+        return [Keys(entries.pick(cache.entries, picks, seen), seen)]
 
     def _project(self, output: Tensor) -> Tensor:
         """Heads `[B, R, heads, d]` through the grouped low-rank output projection to `[B, R, D]`."""

@@ -38,15 +38,14 @@ class Compressor(nn.Module):
 
         Args:
             raw: [rows, ring, 2, width] values and gates of earlier tokens, updated.
-            entries: [rows, entries, size] updated.
+            entries: [pages, per, size] updated.
         """
         new = torch.stack((self.wkv(x), self.wgate(x) + self.ape[step.t % self.rate]), 2)
         rows = torch.cat((raw[step.rows], new), 1)
         windows = step.windows(self.rate, entries.shape[1])
         pooled = self.norm(self._pool(rows, step, raw.shape[1], windows.index))
-        write(
-            entries, windows.write_row, windows.write_slot, rotate(pooled, *rope(windows.index * self.rate))
-        )
+        rotated = rotate(pooled, *rope(windows.index * self.rate))
+        write(entries, windows.write_page, windows.write_slot, rotated)
         ring = step.ring(raw.shape[1])
         write(raw, ring.write_row, ring.write_slot, new)
 

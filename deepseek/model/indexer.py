@@ -32,22 +32,20 @@ class Indexer(nn.Module):
             x: [B, R, D] the attention's input.
             low_rank: [B, R, q_lora_rank] the query's normed low-rank form.
             raw: [rows, ring, 2, 2 * dim] compressor inputs, updated.
-            keys: [rows, entries, dim] compressed keys, updated.
+            keys: [pages, per, dim] compressed keys, updated.
 
         Returns:
-            Picked entries [B, R, K] and whether each pick is visible [B, R, K]; K = min(index_topk, entries).
-            The order of picks means nothing.
+            Picked entries [B, R, K] and whether each pick is visible [B, R, K]; K is index_topk, or as many as
+            there may be. The order of picks means nothing.
         """
         self.compressor(x, step, rope, raw, keys)
-        entries = keys.shape[1]
+        entries = step.entries(self.rate, keys.shape[1])
         cos, sin = rope(step.t)
         query = split(self.wq_b(low_rank), self.heads, self.dim)
         query = rotate(query, cos.unsqueeze(2), sin.unsqueeze(2))
         weight = self.weights_proj(x).float() * (self.heads * self.dim) ** -0.5
-        dots = query.flatten(1, 2) @ keys[step.rows].mT
-        dots = dots.reshape(*query.shape[:3], entries).float().relu()
-        score = (weight.unsqueeze(2) @ dots).squeeze(2)
-        visible = step.entries_visible(self.rate, entries)
-        score = score.masked_fill(~visible, -torch.inf)
-        picks = score.topk(min(self.topk, entries), sorted=False).indices
-        return picks, visible.gather(2, picks)
+        dots = query.flatten(1, 2) @ entries.read(keys).mT
+        dots = dots.reshape(*query.shape[:3], -1).float().relu()
+        score = (weight.unsqueeze(2) @ dots).squeeze(2).masked_fill(~entries.visible, -torch.inf)
+        picks = score.topk(min(self.topk, score.shape[2]), sorted=False).indices
+        return picks, entries.visible.gather(2, picks)

@@ -4,16 +4,30 @@ import torch
 from torch import Tensor
 
 from deepseek.model import Model
+from deepseek.model.step import Spans
 from deepseek.state import Caches
-from tests.deepseek.references import CAPACITY, CONTEXT
+from tests.deepseek.references import CAPACITY, CONTEXT, PAGE
 
 
-def fresh_caches(model: Model, *, rows_per_step: int = 1, fill: float = torch.nan) -> Caches:
-    """Caches whose memory holds NaN, so that reading what was never written shows."""
-    caches = Caches.allocate(model.config, capacity=CAPACITY, context=CONTEXT, rows_per_step=rows_per_step)
+def fresh_caches(
+    model: Model, *, rows_per_step: int = 1, page: int = PAGE, fill: float = torch.nan
+) -> Caches:
+    """Caches whose memory holds NaN, scrap too, so that reading what was never written shows."""
+    caches = Caches.allocate(
+        model.config, capacity=CAPACITY, context=CONTEXT, rows_per_step=rows_per_step, page=page
+    )
     for tensor in caches.tensors():
         tensor.fill_(fill)
     return caches
+
+
+def spans(caches: Caches, starts: Tensor, rows: Tensor, lengths: Tensor) -> Spans:
+    """Rows of requests that have the pages they need and no more; no request's pages stand together."""
+    count, blocks = caches.capacity, caches.blocks
+    table = torch.randperm(caches.pages, generator=torch.Generator().manual_seed(5))
+    table = torch.cat((table.reshape(count, blocks), torch.full((1, blocks), caches.scrap_page)))
+    had = torch.arange(blocks) * caches.page < (starts + lengths).unsqueeze(1)
+    return Spans(starts, rows, lengths, torch.where(had, table[rows], caches.scrap_page))
 
 
 def prefill(
@@ -29,9 +43,8 @@ def prefill(
     parts = []
     for start in range(0, longest, width):
         count = (lengths - start).clamp(0, width)
-        positions = torch.full_like(lengths, start)
-        part = ids[:, start : start + width]
-        parts.append(model.logits(model.streams(part, positions, torch.tensor(rows), count, caches)))
+        places = spans(caches, torch.full_like(lengths, start), torch.tensor(rows), count)
+        parts.append(model.logits(model.streams(ids[:, start : start + width], places, caches)))
     logits = torch.cat(parts, 1)
     return [row[:length] for row, length in zip(logits, lengths, strict=True)]
 
@@ -42,8 +55,8 @@ def decode(
     """`count` greedy tokens of each request, the first of which is given and stands at `starts`."""
     tokens, row = [torch.tensor(first)], torch.tensor(rows)
     for k in range(count - 1):
-        positions = torch.tensor(starts) + k
-        logits = model(tokens[-1].unsqueeze(1), positions, row, torch.ones_like(row), caches)
+        places = spans(caches, torch.tensor(starts) + k, row, torch.ones_like(row))
+        logits = model(tokens[-1].unsqueeze(1), places, caches)
         tokens.append(logits.argmax(-1))
     return torch.stack(tokens, 1).tolist()
 

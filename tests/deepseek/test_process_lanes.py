@@ -5,20 +5,19 @@ from __future__ import annotations
 import pytest
 
 from deepseek.engine import Engine, Request
-from deepseek.pipeline import pipeline
+from deepseek.pipeline import SIZES, pipeline
 from graph import Runtime, compile, load
 from graph.node import Executor
 
 PROMPTS = ((5, 6, 7, 8), tuple(range(20, 90)), (3,), (9, 4), (11, 12, 13))
 
 
-def decoded(topology: str, *lanes: str) -> tuple[dict[int, list[int]], Executor]:
+def decoded(topology: str, *lanes: str) -> tuple[dict[str, list[int]], Executor]:
     """What each request gets; five of them on four rows, so that rows are used again."""
     source = load(topology, [f"lanes.{lane}.worker=process" for lane in lanes])
-    tokens: dict[int, list[int]] = {}
+    tokens: dict[str, list[int]] = {}
     here = pipeline()
-    with Runtime(compile(source), here, checked=True, threads=1) as run:
-        engine = Engine(run, batch=4, chunk=64, context=256)
+    with Runtime(compile(source), here, checked=True, threads=1) as run, Engine(run, SIZES) as engine:
         for event in engine.generate([Request(prompt, 12) for prompt in PROMPTS]):
             assert event.error is None
             if event.token is not None:

@@ -9,6 +9,7 @@ from deepseek.bundled import PATH
 from deepseek.bundled.make import main
 from deepseek.checkpoint import load_model
 from deepseek.config import AttentionKind
+from deepseek.model.step import Spans
 from deepseek.state import Caches
 from deepseek.tokenizer import load_tokenizer
 
@@ -38,8 +39,9 @@ def test_greedy_text_does_not_collapse() -> None:
         ids, start, gaps = tokenizer.encode(text), 0, []
         tokens: list[int] = []
         for _ in range(64):
+            table = torch.arange(caches.blocks) + row * caches.blocks
             place = (torch.tensor([value]) for value in (start, row, len(ids)))
-            best = model(torch.tensor([ids]), *place, caches)[0].topk(2)
+            best = model(torch.tensor([ids]), Spans(*place, table.unsqueeze(0)), caches)[0].topk(2)
             gaps.append(float(best.values[0] - best.values[1]))
             start, ids = start + len(ids), [int(best.indices[0])]
             tokens += ids

@@ -14,12 +14,22 @@ GIB = 1024**3
 
 
 def test_needs_are_what_model_and_caches_take() -> None:
-    network = model("a")
+    network = model("a", predicts=True)
     needs = memory_needs(network.config, capacity=3, context=100, rows_per_step=2, dtype=torch.float32)
     assert needs.weights == sum(tensor.nbytes for tensor in network.state_dict().values())
     caches = Caches.allocate(network.config, capacity=3, context=100, rows_per_step=2)
     assert needs.caches == caches.nbytes
     assert needs.total == needs.weights + needs.caches
+
+
+def test_fewer_pages_need_less() -> None:
+    config = model("a").config
+    all_rows, shared = (
+        memory_needs(config, capacity=3, context=100, page=10, pages=pages, dtype=torch.float32)
+        for pages in (None, 7)
+    )
+    assert shared.caches == Caches.allocate(config, capacity=3, context=100, page=10, pages=7).nbytes
+    assert shared.caches < all_rows.caches
 
 
 def test_half_precision_needs_less() -> None:

@@ -9,18 +9,31 @@ from deepseek.bundled import PATH
 from deepseek.checkpoint import read_config
 from deepseek.compiled import Choice, StepShape, cache, choose
 from deepseek.model import Model
+from deepseek.sizes import Sizes
+from deepseek.state import Caches
 
 USER_CACHE = os.environ.get("XDG_CACHE_HOME")
 CONFIG = read_config(PATH)
-CONTEXT = 256
 BATCH = 8
-SHAPE = StepShape(CONFIG, BATCH, BATCH, CONTEXT, "float32", 1)
+SIZES = Sizes(CONFIG.vocab_size, context=256, batch=BATCH, capacity=BATCH, rows=2, chunk=64)
+SHAPE = StepShape(CONFIG, SIZES, "float32", 1)
 """What `make run` uses."""
+
+
+def caches(sizes: Sizes = SIZES) -> Caches:
+    return Caches.allocate(
+        CONFIG,
+        capacity=sizes.capacity,
+        context=sizes.context,
+        rows_per_step=sizes.rows,
+        page=sizes.page,
+        pages=sizes.pages,
+    )
 
 
 def network(seed: int) -> Model:
     """The network with weights that make every part matter."""
-    model = Model(CONFIG).eval()
+    model = Model(CONFIG, predicts=True).eval()
     draw = torch.Generator().manual_seed(seed)
     for name, tensor in model.state_dict().items():
         if name.endswith("tid2eid"):

@@ -3,11 +3,12 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from deepseek.compiled import cache, rounded_context
-from tests.deepseek.compiled.conftest import SHAPE
+from deepseek.compiled import cache, rounded
+from tests.deepseek.compiled.conftest import SHAPE, SIZES
 
 
 @pytest.fixture(autouse=True)
@@ -61,11 +62,21 @@ def test_many_may_publish_at_once_and_each_file_is_whole() -> None:
     assert found.read_bytes() in contents
 
 
-@pytest.mark.parametrize(
-    "change", [{"batch": 5}, {"capacity": 5}, {"context": 512}, {"dtype": "bfloat16"}, {"threads": 2}]
-)
-def test_every_size_is_part_of_the_key(change: dict[str, int]) -> None:
+@pytest.mark.parametrize("change", [{"dtype": "bfloat16"}, {"threads": 2}])
+def test_type_and_threads_are_part_of_the_key(change: dict[str, Any]) -> None:
     assert cache.key(replace(SHAPE, **change)) != cache.key(SHAPE)
+
+
+@pytest.mark.parametrize("name", ["batch", "capacity", "context", "rows", "page", "pages"])
+def test_every_size_of_a_decode_step_is_part_of_the_key(name: str) -> None:
+    sizes = replace(SIZES, **{name: getattr(SIZES, name) + 1})
+    assert cache.key(replace(SHAPE, sizes=sizes)) != cache.key(SHAPE)
+
+
+@pytest.mark.parametrize("name", ["packed", "chunk"])
+def test_sizes_of_prompts_are_no_part_of_it(name: str) -> None:
+    sizes = replace(SIZES, **{name: getattr(SIZES, name) + 1})
+    assert cache.key(replace(SHAPE, sizes=sizes)) == cache.key(SHAPE)
 
 
 def test_the_configuration_is_part_of_the_key() -> None:
@@ -83,4 +94,9 @@ def test_the_source_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("asked", "held"), [(1, 256), (256, 256), (257, 512), (512, 512), (700, 1024)])
 def test_contexts_are_rounded_up_to_powers_of_two(asked: int, held: int) -> None:
-    assert rounded_context(asked) == held
+    sizes = rounded(replace(SIZES, context=asked, pages=0))
+    assert (sizes.context, sizes.pages) == (held, SIZES.capacity * held // SIZES.page)
+
+
+def test_pages_that_were_asked_for_stay_as_they_are() -> None:
+    assert rounded(replace(SIZES, context=257, pages=9)).pages == 9

@@ -11,39 +11,59 @@ import torch
 
 from deepseek.compiled import Choice
 from deepseek.compiled.library import BoundStep, LibraryError
-from deepseek.compiled.traced import INPUTS, TracedStep
+from deepseek.compiled.traced import INPUTS, OUTPUTS, TracedStep
 from deepseek.decode_step import decode_step
 from deepseek.model import Model
-from deepseek.state import Caches
-from tests.deepseek.compiled.conftest import BATCH, CONFIG, CONTEXT, network
+from tests.deepseek.compiled.conftest import BATCH, SIZES, caches, network
 
 
 class Rig:
-    """A bound step with its inputs, state and caches."""
+    """A bound step with its inputs, outputs, state and caches; each row has its own pages."""
 
     def __init__(self, compiled: Choice, model: Model) -> None:
         assert compiled.step is not None
-        self.model = model
-        self.caches = Caches.allocate(CONFIG, capacity=BATCH, context=CONTEXT)
+        self.model, self.caches = model, caches()
+        whole, rows = torch.zeros(BATCH, dtype=torch.int64), SIZES.rows
         self.state = SimpleNamespace(
-            tail=torch.arange(5, 5 + BATCH), generation=torch.arange(1, 1 + BATCH, dtype=torch.int32)
+            tokens=torch.arange(5, 5 + BATCH * rows).reshape(BATCH, rows),
+            positions=whole.clone(),
+            committed=whole.clone(),
+            generation=torch.arange(1, 1 + BATCH, dtype=torch.int32),
+            temperature=torch.zeros(BATCH),
+            top_p=torch.ones(BATCH),
+            seed=whole.clone(),
         )
         self.inputs = SimpleNamespace(
             rows=torch.arange(BATCH),
             generation=self.state.generation.clone(),
-            positions=torch.zeros(BATCH, dtype=torch.int64),
-            tokens=torch.full((BATCH,), -1),
-            temperature=torch.zeros(BATCH),
-            top_p=torch.ones(BATCH),
-            seed=torch.zeros(BATCH, dtype=torch.int64),
+            pages=torch.arange(SIZES.pages).reshape(BATCH, SIZES.blocks),
+            positions=torch.full((BATCH,), -1),
+            tokens=torch.full((BATCH, rows), -1),
         )
-        self.sampled = torch.zeros(BATCH, dtype=torch.int64)
+        self.outputs = SimpleNamespace(
+            sampled=torch.zeros(BATCH, rows, dtype=torch.int64),
+            next=torch.zeros(BATCH, rows, dtype=torch.int64),
+            positions=whole.clone(),
+        )
         constants = TracedStep(model, self.state, self.caches).constants()
-        self.step = BoundStep(compiled.step[0], constants, len(INPUTS) + 1)
+        self.step = BoundStep(compiled.step[0], constants, len(INPUTS) + len(OUTPUTS))
 
-    def run(self) -> list[int]:
-        self.step.run([*(getattr(self.inputs, name) for name in INPUTS), self.sampled])
-        return self.sampled.tolist()
+    def run(self) -> list[list[int]]:
+        inputs = [getattr(self.inputs, name) for name in INPUTS]
+        self.step.run([*inputs, *(getattr(self.outputs, name) for name in OUTPUTS)])
+        return self.outputs.sampled.tolist()
+
+    def fields(self, row: int) -> list[torch.Tensor]:
+        """A copy of all that belongs to a row."""
+        first, last = row * SIZES.blocks, (row + 1) * SIZES.blocks
+        return [field[row].clone() for field in vars(self.state).values()] + [
+            (tensor[row] if tensor.shape[0] == BATCH + 1 else tensor[first:last]).clone()
+            for tensor in self.caches.tensors()
+        ]
+
+
+def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 @pytest.fixture
@@ -55,38 +75,39 @@ def rig(compiled: Choice) -> Iterator[Rig]:
 
 def test_a_stale_generation_writes_nothing_and_yields_nothing(rig: Rig) -> None:
     rig.run()
-    rig.inputs.positions.fill_(1)
     rig.inputs.generation[2] -= 1
-    before = [tensor[2].clone() for tensor in rig.caches.tensors()], rig.state.tail.clone()
+    before, others = rig.fields(2), [rig.fields(row) for row in (1, 3)]
     found = rig.run()
-    assert found[2] == -1
-    assert min(found[:2] + found[3:]) >= 0
-    assert all(torch.equal(old, new[2]) for old, new in zip(before[0], rig.caches.tensors(), strict=True))
-    assert rig.state.tail[2] == before[1][2]
+    assert found[2] == [-1] * SIZES.rows
+    assert min(tokens[0] for tokens in found[:2] + found[3:]) >= 0
+    assert same(rig.fields(2), before)
+    assert not any(map(same, (rig.fields(row) for row in (1, 3)), others))
 
 
 def test_an_unused_place_yields_nothing_and_touches_no_row(rig: Rig) -> None:
     rig.inputs.rows.fill_(rig.caches.scrap)
-    tails = rig.state.tail.clone()
-    assert rig.run() == [-1] * BATCH
-    assert torch.equal(rig.state.tail, tails)
-    assert all(not tensor[:BATCH].any() for tensor in rig.caches.tensors())
+    before = [rig.fields(row) for row in range(BATCH)]
+    assert rig.run() == [[-1] * SIZES.rows] * BATCH
+    assert all(map(same, map(rig.fields, range(BATCH)), before))
 
 
-def test_the_tail_moves_on_in_the_row(rig: Rig) -> None:
-    assert rig.run() == rig.state.tail.tolist()
+def test_the_row_moves_on_by_what_was_committed(rig: Rig) -> None:
+    for _ in range(3):
+        before = rig.state.positions.clone()
+        counts = [sum(token >= 0 for token in tokens) for tokens in rig.run()]
+        assert (rig.state.positions - before).tolist() == counts
+        assert torch.equal(rig.state.tokens, rig.outputs.next)
+        assert torch.equal(rig.state.positions, rig.outputs.positions)
+    assert rig.state.committed.tolist() == rig.state.positions.tolist()
 
 
-def test_a_late_token_of_the_host_goes_before_the_tail(rig: Rig) -> None:
-    rig.inputs.tokens[:] = torch.tensor([9, -1, 11, -1] * 2)
-    caches, state = (
-        Caches.allocate(CONFIG, capacity=BATCH, context=CONTEXT),
-        SimpleNamespace(**vars(rig.state)),
-    )
-    state.tail = torch.tensor([9, 6, 11, 8, 9, 10, 11, 12])
-    inputs = SimpleNamespace(**vars(rig.inputs))
-    inputs.tokens = torch.full((BATCH,), -1)
-    assert rig.run() == decode_step(rig.model, inputs, state, caches).tolist()
+def test_late_tokens_of_the_host_go_before_those_in_the_row(rig: Rig) -> None:
+    late = torch.tensor([[9, 3], [-1, -1], [11, 4], [-1, -1]] * 2)
+    rig.inputs.tokens.copy_(late)
+    state = SimpleNamespace(**{name: value.clone() for name, value in vars(rig.state).items()})
+    state.tokens = torch.where(late >= 0, late, state.tokens)
+    inputs = SimpleNamespace(**{**vars(rig.inputs), "tokens": torch.full_like(late, -1)})
+    assert rig.run() == decode_step(rig.model, inputs, state, caches()).sampled.tolist()
 
 
 def test_the_interpreter_is_free_during_a_compiled_step(rig: Rig) -> None:
@@ -126,4 +147,4 @@ class Counter(threading.Thread):
 def test_a_constant_that_the_model_lacks_is_named(compiled: Choice) -> None:
     assert compiled.step is not None
     with pytest.raises(LibraryError, match="asks for a constant"):
-        BoundStep(compiled.step[0], {}, len(INPUTS) + 1)
+        BoundStep(compiled.step[0], {}, len(INPUTS) + len(OUTPUTS))

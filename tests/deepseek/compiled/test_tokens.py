@@ -1,5 +1,7 @@
 """A compiled step gives the tokens of the eager one, through every topology."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -7,11 +9,12 @@ from deepseek.compiled import Choice
 from deepseek.engine import Engine, Request
 from deepseek.model import Model
 from deepseek.pipeline import executor
+from deepseek.sizes import Sizes
 from deepseek.state import Caches
 from deepseek.steps import Sampling
 from graph import Executor, Runtime, compile, load
 from graph.errors import LifecycleError
-from tests.deepseek.compiled.conftest import BATCH, CONFIG, CONTEXT, network
+from tests.deepseek.compiled.conftest import BATCH, SIZES, caches, network
 
 TOPOLOGIES = ("sync", "pingpong", "overlap", "deep", "latebind")
 LENGTHS = (1, 7, 20, 41, 13, 2)
@@ -24,28 +27,30 @@ def prompts() -> list[tuple[int, ...]]:
     ]
 
 
-def pipeline_of(model: Model, compiled: Choice | None, batch: int = BATCH) -> Executor:
+def pipeline_of(model: Model, compiled: Choice | None, sizes: Sizes = SIZES) -> Executor:
     """The executor, over caches that hold NaN, so that reading what was never written shows."""
 
-    def caches() -> Caches:
-        made = Caches.allocate(CONFIG, capacity=batch, context=CONTEXT)
+    def unwritten() -> Caches:
+        made = caches(sizes)
         for tensor in made.tensors():
             tensor.fill_(torch.nan)
         return made
 
-    made = executor(model, batch=batch, capacity=batch, chunk=16, context=CONTEXT, compiled=compiled)
-    return Executor(made.nodes, made.capabilities, {"Caches": caches}, made.dims, made.routes)
+    return replace(executor(model, sizes, compiled=compiled), resources={"Caches": unwritten})
 
 
 def tokens(
     topology: str, pipeline: Executor, requests: list[Request], *, checked: bool = False
 ) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in requests]
-    with Runtime(compile(load(topology)), pipeline, threads=1, checked=checked) as run:
-        for event in Engine(run, batch=BATCH, chunk=16, context=CONTEXT).generate(requests):
+    with (
+        Runtime(compile(load(topology)), pipeline, threads=1, checked=checked) as run,
+        Engine(run, SIZES) as engine,
+    ):
+        for event in engine.generate(requests):
             assert event.error is None
             assert event.token is not None
-            found[event.request].append(event.token)
+            found[int(event.request)].append(event.token)
     return found
 
 
@@ -86,6 +91,6 @@ def test_a_checked_run_finds_nothing_in_a_compiled_step(compiled: Choice) -> Non
 def test_a_step_compiled_for_another_batch_is_refused_at_start(compiled: Choice) -> None:
     with (
         pytest.raises(LifecycleError, match="other sizes"),
-        Runtime(compile(load("sync")), pipeline_of(network(1), compiled, batch=BATCH + 1)),
+        Runtime(compile(load("sync")), pipeline_of(network(1), compiled, replace(SIZES, batch=BATCH + 1))),
     ):
         pass

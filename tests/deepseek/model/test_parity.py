@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from deepseek.checkpoint import load_model
 from deepseek.state import Caches
-from tests.deepseek.driving import decode, fresh_caches, greedy, prefill
-from tests.deepseek.references import NAMES, model, reference
+from tests.deepseek.driving import decode, fresh_caches, greedy, prefill, spans
+from tests.deepseek.references import CONTEXT, NAMES, model, reference
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -51,6 +51,17 @@ def test_prompt_in_chunks_equals_the_prompt_in_one_go(name: str, chunk: int) -> 
     assert (logits - known.longest.prefill).abs().max() < known.tolerance
 
 
+@pytest.mark.parametrize("page", [1, 3, 10, 64, CONTEXT + 1])
+@pytest.mark.parametrize("name", ["a", "b", "real_rates"])
+def test_page_size_does_not_matter(name: str, page: int) -> None:
+    network, known = model(name), reference(name)
+    caches = fresh_caches(network, page=page)
+    (logits,) = prefill(network, caches, [known.longest.ids], [4], 19)
+    assert (logits - known.longest.prefill).abs().max() < known.tolerance
+    first, start = known.longest.greedy[:1], len(known.longest.ids)
+    assert decode(network, caches, first, [start], [4], 64) == [known.longest.greedy]
+
+
 @pytest.mark.parametrize("name", ["a", "b"])
 def test_streams_before_each_layer_equal_the_reference(name: str) -> None:
     network, arrays = model(name), reference(name).arrays
@@ -62,7 +73,9 @@ def test_streams_before_each_layer_equal_the_reference(name: str) -> None:
     hooks = [layer.register_forward_pre_hook(note) for layer in network.layers]
     ids = arrays["hid_ids"].unsqueeze(0)
     zero = torch.zeros(1, dtype=torch.int64)
-    seen.append(network.streams(ids, zero, zero, zero + ids.shape[1], fresh_caches(network))[0])
+    caches = fresh_caches(network)
+    places = spans(caches, zero, zero, zero + ids.shape[1])
+    seen.append(network.streams(ids, places, caches)[0])
     for hook in hooks:
         hook.remove()
     for index, (mine, theirs) in enumerate(zip(seen, arrays["hid_layers"], strict=True)):

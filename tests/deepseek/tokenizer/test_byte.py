@@ -1,14 +1,10 @@
 """Bytes in, the same bytes out; text appears only in whole characters."""
 
-import json
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepseek.bundled import PATH
-from deepseek.tokenizer import ByteTokenizer, TokenizerError, load_tokenizer
+from deepseek.tokenizer import ByteTokenizer, TokenizerError
 
 
 @given(st.text())
@@ -44,17 +40,6 @@ def test_special_and_unknown_ids_leave_no_text() -> None:
     assert ByteTokenizer().decode([0, 2 + 72, 1, 2 + 105, 258, 9999]) == "Hi"
 
 
-def test_bundled_checkpoint_has_a_byte_tokenizer() -> None:
-    assert load_tokenizer(PATH).encode("x") == [0, 2 + ord("x")]
-
-
-@pytest.mark.parametrize(
-    "content", [None, "{", "[]", "{}", json.dumps({"tokenizer_class": "LlamaTokenizerFast"})]
-)
-def test_checkpoint_without_a_readable_tokenizer_points_to_prompt_ids(
-    tmp_path: Path, content: str | None
-) -> None:
-    if content is not None:
-        (tmp_path / "tokenizer_config.json").write_text(content)
-    with pytest.raises(TokenizerError, match=r"tokenizer_config\.json .* --prompt-ids"):
-        load_tokenizer(tmp_path)
+def test_text_without_a_utf8_form_is_refused_with_its_place() -> None:
+    with pytest.raises(TokenizerError, match=r"character 2 is an unpaired surrogate \('\\udcff'\)"):
+        ByteTokenizer().encode("ab\udcff")
