@@ -1,44 +1,55 @@
-"""The search for the order in a picture: first by rule, then by moves that each lower the cost.
+"""The columns and the order in a picture: by rule, then improved, until no wires cross or the budget ends.
 
-The result depends on the view alone. Where the budget ends the search, the picture has more crossings than it
-needs, and is correct all the same.
+The result depends on the view alone. Where the budget ends the search, the picture may have more crossings than
+it needs, and is correct all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping
 
-from graph.draw.grid import Grid, Item, Wire
-from graph.draw.ranks import components, ranks
+from graph.draw.grid import Grid, Wire
+from graph.draw.improve import improve, improve_with_wires
+from graph.draw.planar import least_crossings
+from graph.draw.ranks import components, late, ranks
 from graph.draw.view import View
 
-MOST_WORK = 3_000_000
-"""Pairs of wires that may be compared in search of a better order: about a second."""
-EACH_ITEM = 20
-"""What moving an item costs beside that, for each item of the picture, in pairs."""
+MOST_WORK = 20_000_000
+"""Pairs of wires that may be compared in search of a better order: about four seconds."""
 
 
 def arrange(view: View) -> Grid:
-    """A view's nodes and wires on tracks, in the best order found.
+    """A view's nodes and wires on tracks, in the best columns and the best order found."""
+    early = ranks(view)
+    starts = [early, late(view, early)]
+    grids: list[Grid] = []
+    budget, least = MOST_WORK, least_crossings(view)
+    for choices in (starts, _moved_along(view, starts)):
+        fresh = []
+        for rank in choices:
+            fresh.append(_placed(view, rank))
+            budget = improve(fresh[-1], budget)
+            if budget <= 0 or fresh[-1].crossings() <= least:
+                return min(grids + fresh, key=Grid.cost)
+        grids += fresh
+        for grid in sorted(fresh, key=Grid.cost):
+            budget = improve_with_wires(grid, budget)
+            if budget <= 0 or grid.crossings() <= least:
+                return min(grids, key=Grid.cost)
+    return min(grids, key=Grid.cost)
 
-    Where wires cross still, groups of nodes that no edge joins to the rest are moved along.
-    """
-    rank = ranks(view)
-    best, left = _arranged(view, rank, MOST_WORK)
-    for group in components(view):
-        room = max(rank.values()) - max(rank[node] for node in group)
-        for shift in range(1, room + 1):
-            if left <= 0 or not best.crossings():
-                return best
-            moved = {node: place + shift * (node in group) for node, place in rank.items()}
-            other, left = _arranged(view, moved, left)
-            best = min(best, other, key=Grid.cost)
-    return best
+
+def _moved_along(view: View, starts: Iterable[Mapping[str, int]]) -> Iterator[Mapping[str, int]]:
+    """The same with one of the groups of nodes that edges join moved along, as far as the picture goes."""
+    for rank in starts:
+        for group in components(view):
+            room = max(rank.values()) - max(rank[node] for node in group)
+            for shift in range(1, room + 1):
+                yield {node: place + shift * (node in group) for node, place in rank.items()}
 
 
-def _arranged(view: View, rank: Mapping[str, int], budget: int) -> tuple[Grid, int]:
-    """A grid with given ranks, and what is left of the budget."""
+def _placed(view: View, rank: Mapping[str, int]) -> Grid:
+    """A grid with given ranks, in the order of the rule."""
     column = {name: 2 * place for name, place in rank.items()}
     wires = [
         Wire(link.key.producer, link.key.consumer, column[link.key.producer], column[link.key.consumer])
@@ -48,7 +59,7 @@ def _arranged(view: View, rank: Mapping[str, int], budget: int) -> tuple[Grid, i
     _place_nodes(grid)
     _place_wires(grid)
     grid.drop_empty()
-    return grid, improve(grid, budget)
+    return grid
 
 
 def _place_nodes(grid: Grid) -> None:
@@ -78,64 +89,3 @@ def _place_wires(grid: Grid) -> None:
         if track is None:
             track = grid.add_track(grid.band[ends[0]], grid.tracks.index(ends[0]) + 1)
         grid.on[index] = track
-
-
-def improve(grid: Grid, budget: int) -> int:
-    """Move single items and whole tracks, as long as that lowers the cost; what is left of the budget."""
-    each = grid.pairs() + EACH_ITEM * len(grid.on) + 1
-    best, better = grid.cost(), True
-    while better:
-        better = False
-        before = grid.state()
-        for _ in moves(grid):
-            budget -= each
-            if budget < 0:
-                grid.restore(before)
-                return 0
-            grid.drop_empty()
-            cost = grid.cost()
-            if cost < best:
-                best, better, before = cost, True, grid.state()
-            else:
-                grid.restore(before)
-    return budget
-
-
-def moves(grid: Grid) -> Iterator[None]:
-    """Each change that may be tried, made; whoever takes it from here keeps it or undoes it."""
-    items: list[Item] = [*grid.view.nodes, *range(len(grid.wires))]
-    for item in items:
-        bands = _allowed(grid, item)
-        for track in list(grid.tracks):
-            if (
-                grid.band[track] in bands
-                and grid.on[item] != track
-                and track in grid.tracks
-                and grid.free(track, item)
-            ):
-                grid.on[item] = track
-                yield
-        for band in bands:
-            for place in range(len(grid.tracks) + 1):
-                if _borders(grid, place, band):
-                    grid.on[item] = grid.add_track(band, place)
-                    yield
-    for one, other in combinations(range(len(grid.tracks)), 2):
-        if other < len(grid.tracks) and grid.band[grid.tracks[one]] == grid.band[grid.tracks[other]]:
-            tracks = grid.tracks
-            tracks[one], tracks[other] = tracks[other], tracks[one]
-            yield
-
-
-def _allowed(grid: Grid, item: Item) -> range:
-    """The bands in which an item may be: a node's own, and for a wire every one."""
-    if isinstance(item, int):
-        return range(len(grid.view.bands))
-    own = grid.view.band_of(item)
-    return range(own, own + 1)
-
-
-def _borders(grid: Grid, place: int, band: int) -> bool:
-    """Whether a track put at a place among the tracks is beside one of the band."""
-    around = grid.tracks[max(0, place - 1) : place + 1]
-    return any(grid.band[track] == band for track in around)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from graph.draw.crossings import LEFT, RIGHT, THROUGH, Piece, crossings
 from graph.draw.view import View
@@ -44,19 +45,19 @@ class Wire:
         """The column of its label: behind its producer, or for one that leads back, behind its consumer."""
         return self.tail + 1 if self.forward else min(self.head + 1, self.tail)
 
-    def pieces(self, producer: float, own: float, consumer: float) -> Iterator[tuple[int, Piece]]:
-        """For each gap it passes, named by the column before it, what it does there; heights are given."""
+    def passes(self, own: Item) -> Iterator[tuple[int, int, Item, Item]]:
+        """For each gap it passes, named by the column before it, what it does there, and from and to whose track."""
         first, last = self.tail, self.head - 1
         if self.forward:
-            yield first, Piece(THROUGH, producer, own)
-            yield last, Piece(THROUGH, own, consumer)
+            yield first, THROUGH, self.producer, own
+            yield last, THROUGH, own, self.consumer
             between = range(first + 1, last)
         else:
-            yield first, Piece(LEFT, producer, own)
-            yield last, Piece(RIGHT, own, consumer)
+            yield first, LEFT, self.producer, own
+            yield last, RIGHT, own, self.consumer
             between = range(last + 1, first)
         for gap in between:
-            yield gap, Piece(THROUGH, own, own)
+            yield gap, THROUGH, own, own
 
 
 @dataclass
@@ -83,28 +84,33 @@ class Grid:
 
     def pairs(self) -> int:
         """How many pairs of wires meet in a gap, which is what it takes to count the crossings."""
-        return sum(len(pieces) * (len(pieces) - 1) // 2 for pieces in self._gaps())
+        return sum(len(there) * (len(there) - 1) // 2 for there in self._passes)
+
+    @cached_property
+    def _passes(self) -> list[list[tuple[int, Item, Item]]]:
+        """For each gap what the wires do there, with the items on whose tracks they do it."""
+        gaps: dict[int, list[tuple[int, Item, Item]]] = {}
+        for index, wire in enumerate(self.wires):
+            for gap, kind, a, b in wire.passes(index):
+                gaps.setdefault(gap, []).append((kind, a, b))
+        return list(gaps.values())
 
     def _gaps(self) -> list[list[Piece]]:
         """For each gap what the wires do there."""
-        height = {track: place for place, track in enumerate(self.tracks)}
-        gaps: dict[int, list[Piece]] = {}
-        for index, wire in enumerate(self.wires):
-            levels = (height[self.on[item]] for item in (wire.producer, index, wire.consumer))
-            for gap, piece in wire.pieces(*levels):
-                gaps.setdefault(gap, []).append(piece)
-        return list(gaps.values())
+        place = {track: place for place, track in enumerate(self.tracks)}
+        height = {item: place[track] for item, track in self.on.items()}
+        return [[Piece(kind, height[a], height[b]) for kind, a, b in there] for there in self._passes]
 
     def cost(self) -> float:
         """What the search makes small."""
         height = {track: place for place, track in enumerate(self.tracks)}
         total = CROSSING * self.crossings() + TRACK * len(self.tracks)
         for index, wire in enumerate(self.wires):
-            own = height[self.on[index]]
-            bands = sorted(self.band[self.on[node]] for node in (wire.producer, wire.consumer))
-            total += AWAY * (not bands[0] <= self.band[self.on[index]] <= bands[1])
-            for node in (wire.producer, wire.consumer):
-                total += LENGTH * abs(own - height[self.on[node]]) + BEND * (own != height[self.on[node]])
+            own, *ends = (self.on[item] for item in (index, wire.producer, wire.consumer))
+            low, high = sorted((self.band[ends[0]], self.band[ends[1]]))
+            total += AWAY * (not low <= self.band[own] <= high)
+            for end in ends:
+                total += LENGTH * abs(height[own] - height[end]) + BEND * (own != end)
         return total
 
     def span(self, item: Item) -> tuple[int, int]:

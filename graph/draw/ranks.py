@@ -14,7 +14,7 @@ from graph.draw.view import View
 
 def ranks(view: View) -> dict[str, int]:
     """For each node the most edges on a way to it, sources moved up to their first consumer."""
-    graph = _within_step(view)
+    graph = within_step(view)
     order = list(nx.lexicographical_topological_sort(graph, key=list(view.nodes).index))
     rank: dict[str, int] = {}
     for node in order:
@@ -26,9 +26,18 @@ def ranks(view: View) -> dict[str, int]:
     return rank
 
 
+def late(view: View, rank: Mapping[str, int]) -> dict[str, int]:
+    """The same with each node moved up to its first consumer, sinks staying where they are."""
+    graph = within_step(view)
+    found = dict(rank)
+    for node in reversed(list(nx.topological_sort(graph))):
+        found[node] = min((found[one] - 1 for one in graph.successors(node)), default=rank[node])
+    return found
+
+
 def components(view: View) -> list[list[str]]:
     """The nodes in groups that edges of one step join, in the order of the routes and of the file."""
-    graph = _within_step(view).to_undirected(as_view=True)
+    graph = within_step(view).to_undirected(as_view=True)
     order = {name: place for place, name in enumerate(_reading_order(view))}
     groups = [sorted(group, key=order.__getitem__) for group in nx.connected_components(graph)]
     return sorted(groups, key=lambda group: order[group[0]])
@@ -39,7 +48,7 @@ def _reading_order(view: View) -> Iterable[str]:
     return dict.fromkeys(node for node in (*in_routes, *view.nodes) if node in view.nodes)
 
 
-def _within_step(view: View) -> nx.DiGraph[str]:
+def within_step(view: View) -> nx.DiGraph[str]:
     """The edges of one step; those that would close a cycle are left out."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(view.nodes)

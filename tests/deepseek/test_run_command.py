@@ -47,9 +47,52 @@ def test_json_has_one_line_a_request_in_order(capsys: pytest.CaptureFixture[str]
         capsys, "pingpong", "--prompt", "Hello", "--prompt", "A b", "--max-tokens", "7", "--ignore-eos"
     )
     assert [line["request"] for line in found] == [0, 1]
-    assert all(set(line) == {"request", "prompt_ids", "output_ids", "text"} for line in found)
+    assert all(set(line) == {"request", "prompt_ids", "output_ids", "text", "finish"} for line in found)
     assert all(len(line["output_ids"]) == 7 for line in found)
     assert found[1]["prompt_ids"] == [0, *(2 + byte for byte in b"A b")]
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_any_number_of_drafts_prints_the_same(capsys: pytest.CaptureFixture[str], topology: str) -> None:
+    words = (topology, "--prompt", "The lanes of", "--prompt", "a", "--max-tokens", "40", "--ignore-eos")
+    expected = results(capsys, *words, "--mtp", "0")
+    for drafts in ("1", "2", "3"):
+        assert results(capsys, *words, "--mtp", drafts) == expected
+    assert results(capsys, *words) == expected  # one draft, as the checkpoint has a block
+
+
+def test_a_checkpoint_without_a_prediction_block_decodes_without_drafts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shutil.copy(PARITY / "only_csa" / "config.json", tmp_path)
+    tensors = load_file(PARITY / "only_csa" / "model.safetensors")
+    without = {name: tensor for name, tensor in tensors.items() if not name.startswith("mtp.")}
+    save_file(without, tmp_path / "model.safetensors")
+    ids = tmp_path / "ids.json"
+    ids.write_text("[[5, 6, 7]]")
+    words = ["run", "pingpong", "--model", str(tmp_path), "--prompt-ids", str(ids), "--max-tokens", "4"]
+    assert main(words) == 0
+    assert "drafts accepted" not in capsys.readouterr().out
+    assert main([*words, "--mtp", "1"]) == 2
+    assert "has no prediction block (mtp.0.*): decode with --mtp 0" in capsys.readouterr().err
+
+
+def test_a_stop_string_ends_the_text_before_it(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("pingpong", "--prompt", "The lanes of", "--max-tokens", "40", "--ignore-eos")
+    (plain,) = results(capsys, *words)
+    stop = plain["text"][10:13]
+    (cut,) = results(capsys, *words, "--stop", stop)
+    assert cut["text"] == plain["text"][: plain["text"].index(stop)]
+    assert cut["finish"] == "stop"
+
+
+def test_the_report_has_what_drafts_brought(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["run", "pingpong", "--prompt", "The lanes of", "--max-tokens", "24", "--device-time", "5"]) == 0
+    )
+    table = capsys.readouterr().out
+    assert "drafts accepted" in table
+    assert "tokens per step" in table
 
 
 def test_every_topology_prints_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -134,6 +177,14 @@ PROMPT = ("--prompt", "x")
         (("pingpong", "--prompts", "no-such-file"), "cannot be read"),
         (("pingpong", *PROMPT, "--model", "no-such-folder"), "does not exist"),
         (("pingpong", *PROMPT, "--temperature", "-1"), "--temperature"),
+        (("pingpong", *PROMPT, "--mtp", "4"), "a step has 0 to 3 drafts"),
+        (("pingpong", *PROMPT, "--mtp", "-1"), "a step has 0 to 3 drafts"),
+        (("pingpong", *PROMPT, "--stop", ""), "stop string 0 is empty"),
+        (("pingpong", *PROMPT, "--device-time", "0"), "milliseconds above 0"),
+        (("pingpong", *PROMPT, "--device-time", "nan"), "milliseconds above 0"),
+        (("pingpong", *PROMPT, "dims.packed=0"), "dims.packed=0"),
+        (("pingpong", *PROMPT, "dims.page=0"), "dims.page=0"),
+        (("pingpong", *PROMPT, "dims.pages=1", "dims.page=4"), "do not fit 1 pages of 4 positions"),
         (("pingpong", *PROMPT, "--top-p", "0"), "--top-p"),
         (("pingpong", *PROMPT, "--threads", "0"), "--threads"),
         (("pingpong", *PROMPT, "--threads", "100000"), "cores allow at most"),

@@ -86,7 +86,7 @@ def test_other_ports_than_the_files_are_lf502() -> None:
     assert codes(raised.value) == {"LF502"}
     assert {found.nodes for found in raised.value.diagnostics} == {("prepare",)}
     assert "outputs.sampled" in str(raised.value)
-    assert "inputs.seed" in str(raised.value)
+    assert "inputs.pages" in str(raised.value)
 
 
 def test_a_class_of_another_kind_than_the_files_is_lf502() -> None:
@@ -102,7 +102,7 @@ def test_a_class_of_the_files_kind_fits() -> None:
 
 def test_a_node_that_is_not_there_or_is_none_is_lf502() -> None:
     with pytest.raises(BindError, match="no implementation"):
-        bind(probed("pingpong").program, Executor({}, capabilities=frozenset({"device_state"})))
+        bind(probed("pingpong").program, Executor({}, capabilities=frozenset(load("pingpong").requires)))
     with pytest.raises(BindError, match="is no node"):
         with_node("prepare", object()).run()
 

@@ -23,7 +23,7 @@ def test_a_slot_is_as_large_as_its_fields() -> None:
 
 
 def test_dims_count_as_the_topology_sets_them() -> None:
-    assert one("outputs", load("pingpong", ["dims.batch=32"])) == ("pinned", 2, 32 * 8)
+    assert one("outputs", load("pingpong", ["dims.batch=32"])) == ("pinned", 2, 3 * 32 * 8)
 
 
 def test_a_tensor_without_dimensions_is_one_element() -> None:
@@ -34,12 +34,12 @@ def test_a_tensor_without_dimensions_is_one_element() -> None:
 
 
 def test_a_persistent_buffer_is_there_once() -> None:
-    assert one("state", load("deep")) == ("device", 1, 8 * 8 + 8 * 4)
+    assert one("state", load("deep")) == ("device", 1, 8 * (4 * 8 + 3 * 4))
 
 
 def test_what_has_no_tensors_is_not_guessed_and_not_in_the_totals() -> None:
     assert one("caches", load("pingpong"))[2] is None
-    assert by_place(memory(load("pingpong"))) == {"pinned": 2 * (352 + 64 + 557 + 8 + 96), "device": 96}
+    assert by_place(memory(load("pingpong"))) == {"pinned": 2 * (480 + 192 + 596 + 24 + 96), "device": 352}
 
 
 def test_a_host_buffer_that_a_process_lane_uses_is_shared() -> None:

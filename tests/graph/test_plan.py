@@ -119,8 +119,7 @@ def test_slots_with_which_the_topology_would_not_be_sound_are_told() -> None:
 
 SCRATCH = (
     "buffers.scratch={type: DecodeInputs, persistent: true, place: pinned}",
-    "nodes.prepare.writes=[inputs.rows, inputs.generation, inputs.positions, inputs.temperature, "
-    "inputs.top_p, inputs.seed, scratch]",
+    "nodes.prepare.writes=[inputs.rows, inputs.generation, inputs.pages, scratch]",
     "nodes.dispatch.reads=[inputs, scratch]",
 )
 """One slot of `inputs` keeps the writer and the reader of `scratch` apart."""

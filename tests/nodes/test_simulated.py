@@ -45,5 +45,5 @@ def test_host_work_takes_processor_time_or_waits() -> None:
 
 def test_a_simulated_executor_has_what_the_topology_requires() -> None:
     executor = simulated(load("pingpong"))
-    assert executor.capabilities == {"device_state"}
+    assert executor.capabilities == {"device_state", "device_embedding", "split_reclaim"}
     assert set(executor.resources) == {"Caches"}

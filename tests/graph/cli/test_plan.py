@@ -32,8 +32,8 @@ def test_json_has_the_promised_names(laneflow):
     found = planned(laneflow, "pingpong", "--steps", "2")
     assert found["period_ms"] == 45.0
     assert found["cycle"] == ["dispatch"]
-    assert found["slots"] == {"inputs": 2, "outputs": 2, "prompt": 1, "first": 1, "retiring": 1}
-    assert found["memory_bytes"] == {"pinned": 2154, "device": 96}
+    assert found["slots"] == {"inputs": 2, "outputs": 2, "prompts": 2, "firsts": 2, "retiring": 1}
+    assert found["memory_bytes"] == {"pinned": 2776, "device": 352}
     dispatches = [one for one in found["schedule"] if one["node"] == "dispatch"]
     assert dispatches == [
         {"node": "dispatch", "step": 0, "lane": "device", "start": 4.4, "end": 49.4},
@@ -217,7 +217,7 @@ def test_each_row_of_a_sweep_is_what_the_plan_of_that_choice_says(laneflow):
     for row in rows:
         slots = row["settings"]["buffers.*.slots"]
         words = [
-            f"buffers.{name}.slots={slots}" for name in ("inputs", "outputs", "prompt", "first", "retiring")
+            f"buffers.{name}.slots={slots}" for name in ("inputs", "outputs", "prompts", "firsts", "retiring")
         ]
         found = planned(laneflow, "overlap", *words)
         assert {key: found[key] for key in ("period_ms", "limit", "cycle", "memory_bytes")} == {

@@ -8,7 +8,8 @@ def of(topology, name):
 
 
 def test_owners_run_from_the_acquirer_to_the_releaser():
-    (inputs,) = of(load("pingpong"), "inputs")
+    inputs, _ = of(load("pingpong"), "inputs")
+    assert inputs.routes == ("decode",)
     assert [turn.node for turn in inputs.owners] == ["prepare", "bind", "dispatch", "reclaim", "release"]
     assert str(inputs.owners[1]) == "bind: reads, writes"
     assert inputs.returning == "prepare of step k+2 waits for release of step k"
@@ -31,7 +32,7 @@ def test_routes_with_other_owners_have_lifetimes_of_their_own():
 def test_state_has_users_and_no_owner():
     (tails,) = of(load("latebind"), "tails")
     assert (tails.owners, tails.returning) == ((), "")
-    assert {turn.node for turn in tails.users} == {"bind", "reclaim", "reclaim_prefill"}
+    assert {turn.node for turn in tails.users} == {"bind", "reclaim", "reclaim_prefill", "reclaim_mixed"}
 
 
 def test_a_slot_of_the_step_before_is_told_as_such():
