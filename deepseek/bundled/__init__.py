@@ -1,4 +1,4 @@
-"""A small random checkpoint that travels with the package; `python -m deepseek.bundled.make` writes it."""
+"""A small trained checkpoint that travels with the package; `python -m deepseek.bundled.train` makes one like it."""
 
 from pathlib import Path
 
