@@ -46,11 +46,11 @@ def run(work: Work) -> Calls:
     return run_with(work, [])
 
 
-def run_with(work: Work, overrides: list[str]) -> Calls:
-    """As `run`, with values of the topology overridden."""
+def run_with(work: Work, overrides: list[str], **options: Any) -> Calls:
+    """As `run`, with values of the topology overridden, or with options of `Runtime`."""
     slots = [f"buffers.{buffer}.slots={work.slots}" for buffer in ("inputs", "outputs")]
     topology = load(str(TOPOLOGY), [*slots, *overrides])
-    with Runtime(compile(topology), executor(work), queue=work.steps) as running:
+    with Runtime(compile(topology), executor(work), queue=work.steps, **options) as running:
         for step in range(work.steps):
             running.submit(step)
     return _calls(running.spans())
