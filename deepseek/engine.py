@@ -9,10 +9,11 @@ are free, as are their pages, once that step is through.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import NamedTuple, Self
+from weakref import WeakSet
 
 from deepseek.continuation import Continuation
 from deepseek.inbox import Inbox
@@ -31,6 +32,10 @@ from graph.runtime import Runtime
 __all__ = ["Engine", "Event", "Finish", "Request", "RequestError", "Stats"]
 
 
+_SERVED: WeakSet[Runtime] = WeakSet()
+"""Runs that have an engine."""
+
+
 class _InFlight(NamedTuple):
     ticket: Future[tuple[Sampled, ...] | None]
     plan: Plan
@@ -47,6 +52,10 @@ class Engine:
     def __init__(self, run: Runtime, sizes: Sizes, tokenizer: Tokenizer | None = None) -> None:
         if run.rows is None:
             raise BindError(f"`{run.topology_name}` keeps no request-keyed rows, which the engine needs")
+        _check_sizes(sizes, {**run.program.topology.dims, **run.executor.dims})
+        if run in _SERVED:
+            raise BindError("the run has an engine already, and takes no second one until that is closed")
+        _SERVED.add(run)
         self.stats = Stats()
         self._run, self._rows, self._sizes, self._tokenizer = run, run.rows, sizes, tokenizer
         self._inbox = Inbox()
@@ -78,12 +87,21 @@ class Engine:
     # -- events out ------------------------------------------------------------------------------------------
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Event]:
-        """`events` of these requests, whose ids are their indices ("0", "1", ...); raises `RequestError` at once."""
+        """`events` of these requests, whose ids are their indices ("0", "1", ...).
+
+        Raises `RequestError` at once, and runs none of them, where one cannot be run or has its id in use.
+        """
         for request in requests:
             self.check(request)
-        for index, request in enumerate(requests):
-            self.add(request, str(index))
-        yield from self.events()
+        added: list[str] = []
+        try:
+            for index, request in enumerate(requests):
+                added.append(self.add(request, str(index)))
+        except RequestError:
+            for name in added:
+                self.abort(name)
+            raise
+        return self.events()
 
     def events(self) -> Iterator[Event]:
         """Events as they come, each request's in order and the last one with `finish`, until all have ended.
@@ -233,6 +251,7 @@ class Engine:
         Where the run has ended there is nothing to wait for. Events that nobody has taken can still be taken.
         """
         self._inbox.close()
+        _SERVED.discard(self._run)
         try:
             self._read_inbox()
             self._fill()
@@ -250,3 +269,18 @@ class Engine:
         """At rest, raise `InternalError` that names each step, row and page that is left."""
         taken = self._rows.taken - self.stats.withdrawn_rows
         check_rest((plan for _, plan in self._in_flight), self._scheduler, taken)
+
+
+def _check_sizes(sizes: Sizes, dims: Mapping[str, int]) -> None:
+    """Refuse sizes for which the run's slots and caches were not made."""
+    for name in ("rows", "page"):
+        if name in dims and getattr(sizes, name) != dims[name]:
+            raise BindError(
+                f"the engine has {name}={getattr(sizes, name)}, the run {dims[name]}: they must agree"
+            )
+    for name in ("batch", "packed", "chunk", "blocks", "capacity"):
+        if getattr(sizes, name) > dims.get(name, getattr(sizes, name)):
+            raise BindError(
+                f"the engine has {name}={getattr(sizes, name)}, and the run has room for {dims[name]}: "
+                "give the engine the executor's sizes, or smaller ones"
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -46,6 +47,7 @@ class RequestError(ValueError):
 
 def check(request: Request, sizes: Sizes, *, has_tokenizer: bool) -> None:
     """Raise `RequestError` for a request that a run of these sizes can never bring to its end."""
+    _check_types(request)
     _check_prompt(request.prompt, sizes.vocab_size)
     _check_length(request, sizes)
     _check_sampling(request.sampling)
@@ -53,6 +55,20 @@ def check(request: Request, sizes: Sizes, *, has_tokenizer: bool) -> None:
         raise RequestError(f"stop string {request.stop.index('')} is empty: give it some text, or remove it")
     if request.stop and not has_tokenizer:
         raise RequestError("stop strings need a tokenizer, and this engine has none: give stop_ids")
+
+
+def _check_types(request: Request) -> None:
+    """What callers get wrong, as nothing checks a dataclass's fields."""
+    if not isinstance(request, Request):
+        raise RequestError(f"{request!r} is no Request")
+    if not isinstance(request.prompt, Sequence) or isinstance(request.prompt, str):
+        raise RequestError(f"the prompt is {request.prompt!r}: give a tuple of token ids")
+    if not isinstance(request.sampling, Sampling):
+        raise RequestError(f"sampling is {request.sampling!r}: give a Sampling")
+    if not isinstance(request.stop, tuple) or not all(isinstance(text, str) for text in request.stop):
+        raise RequestError(f"stop is {request.stop!r}: give a tuple of strings")
+    if not isinstance(request.stop_ids, Set) or not all(type(token) is int for token in request.stop_ids):
+        raise RequestError(f"stop_ids is {request.stop_ids!r}: give a frozenset of token ids")
 
 
 def _check_prompt(prompt: tuple[int, ...], vocab_size: int) -> None:
@@ -83,6 +99,9 @@ def _check_length(request: Request, sizes: Sizes) -> None:
 
 
 def _check_sampling(sampling: Sampling) -> None:
+    for name in ("temperature", "top_p"):
+        if type(getattr(sampling, name)) not in (int, float):
+            raise RequestError(f"{name} is {getattr(sampling, name)!r}: give a number")
     if not 0 <= sampling.temperature < math.inf:
         raise RequestError(f"temperature {sampling.temperature}: it is 0 (greedy) or more")
     if not 0 < sampling.top_p <= 1:

@@ -31,7 +31,7 @@ from graph.cli.command import UsageError
 from graph.cli.sources import Sources
 from graph.cli.terminal import coloured, err
 from graph.diagnostics import TopologyError
-from graph.errors import BindError, LifecycleError
+from graph.errors import BindError, LaneDied, LifecycleError
 from graph.program import Program, compile
 from graph.render import text
 from graph.render.report import summary
@@ -73,6 +73,9 @@ def run(args: Namespace) -> int:
         err(str(error))
     except REFUSED as error:
         err(f"laneflow: {error}")
+    except LaneDied as error:
+        err(f"laneflow: {error}")
+        return 1
     return 2
 
 
@@ -200,6 +203,11 @@ def _decode(
 
 def _sizes(program: Program, config: ModelConfig, context: int, drafts: int) -> Sizes:
     """Of the topology's dims what it gives; its rows and blocks follow from the drafts and the context."""
+    for name, option in (("rows", "--mtp"), ("blocks", "--context")):
+        if name in program.topology.dims and program.topology.place("dims", name).file.startswith(
+            "override "
+        ):
+            raise UsageError(f"dims.{name} follows from {option}: give that instead")
     names = ("batch", "capacity", "packed", "chunk", "page", "pages")
     given = {name: size for name, size in program.topology.dims.items() if name in names}
     try:

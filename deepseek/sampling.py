@@ -42,7 +42,9 @@ def _likeliest(logits: Tensor, *_: Tensor) -> Tensor:
 def _draw(logits: Tensor, temperature: Tensor, top_p: Tensor, seed: Tensor, position: Tensor) -> Tensor:
     greedy = logits.argmax(-1)
     warm = temperature > 0
-    scaled = logits.float() / torch.where(warm, temperature, 1).unsqueeze(-1)
+    # Of the distance to the best one: it is 0 or less, so that no temperature, however small, makes it infinite.
+    distance = logits.float() - logits.float().amax(-1, keepdim=True)
+    scaled = distance / torch.where(warm, temperature, 1).unsqueeze(-1)
     ranked, order = scaled.softmax(-1).sort(dim=-1, descending=True, stable=True)
     before = ranked.cumsum(-1) - ranked
     kept = (before < top_p.unsqueeze(-1)).index_fill(-1, order.new_zeros(1), True)

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from deepseek.steps import Chunk, Place, Row
 
+MOST = 1 << 30
+"""Of any size."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -33,10 +36,10 @@ class Sizes:
 
     def __post_init__(self) -> None:
         for name in ("batch", "capacity", "rows", "packed", "chunk", "page", "context"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: it is at least 1")
-        if self.pages < 0:
-            raise ValueError(f"pages={self.pages}: it is 0, as many as all rows may need, or more")
+            if not 1 <= getattr(self, name) <= MOST:
+                raise ValueError(f"{name}={getattr(self, name)}: it is at least 1 and at most {MOST}")
+        if not 0 <= self.pages <= MOST:
+            raise ValueError(f"pages={self.pages}: it is 0, as many as all rows may need, to {MOST}")
         if self.pages == 0:
             object.__setattr__(self, "pages", self.capacity * self.blocks)
 

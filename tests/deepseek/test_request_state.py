@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from deepseek.decode import Bind
+from deepseek.host_tails import keep
 from deepseek.pipeline import executor
 from deepseek.sizes import Sizes
 from deepseek.steps import GREEDY, Batch, Chunk, Place, Retire, Row, Sampled, Sampling
@@ -200,3 +203,58 @@ def test_sampling_settings_of_a_row_are_those_of_the_request_that_has_it_now() -
     for _ in range(4):
         tokens += [token for token in run.decode((0,), generation=2).sampled[0].tolist() if token >= 0]
     assert tuple(tokens) == alone(len(tokens))
+
+
+def test_retiring_takes_a_row_from_its_request_and_from_no_later_one() -> None:
+    with Runtime(compile(load("pingpong")), executor(tiny_model(), SIZES), threads=1) as run:
+        assert run.rows is not None
+        one = Row(*run.rows.reserve() or ())
+        prompt = Batch(chunks=(chunk(one, 1, 2, 3),))
+        decode = Batch((Place(one, table(0)),))
+        assert run.submit(prompt, route="prefill", rows=(one,)).result(30)
+        assert run.submit(decode, route="decode", rows=(one,)).result(30)
+        run.submit(Retire((one,)), route="retire", rows=(one,)).result(30)
+        assert run.submit(decode, route="decode", rows=(one,)).result(30) == ()
+        assert run.submit(prompt, route="prefill", rows=(one,)).result(30) == ()
+        run.rows.free(*one)
+        later = [Row(*run.rows.reserve() or ()) for _ in range(SIZES.capacity)]
+        (two,) = [row for row in later if row.row == one.row]
+        anew = Batch(chunks=(chunk(two, 1, 2, 3),))
+        assert run.submit(anew, route="prefill", rows=(two,)).result(30)
+        run.submit(Retire((one,)), route="retire", rows=(one,)).result(30)
+        assert run.submit(Batch((Place(two, table(0)),)), route="decode", rows=(two,)).result(30)
+
+
+def test_bind_fills_in_only_what_the_host_knows_of_this_generation() -> None:
+    tails = SimpleNamespace(
+        tokens=torch.tensor([[5, 6], [7, 1], [2, 3], [0, 0]]),
+        positions=torch.tensor([9, 8, 7, 0]),
+        generation=torch.tensor([NEW, OLD, NEW, 0], dtype=torch.int32),
+    )
+    inputs = SimpleNamespace(
+        rows=torch.tensor([0, 1, 2, SIZES.capacity]),
+        generation=torch.tensor([NEW, NEW, OLD, 0], dtype=torch.int32),
+        positions=torch.zeros(4, dtype=torch.int64),
+        tokens=torch.zeros(4, 2, dtype=torch.int64),
+    )
+    bind = Bind()
+    bind.tails = tails
+    bind.run(None, SimpleNamespace(inputs=inputs))  # type: ignore[arg-type]
+    assert inputs.positions.tolist() == [9, -1, -1, -1]
+    assert inputs.tokens.tolist() == [[5, 6], [-1, -1], [-1, -1], [-1, -1]]
+
+
+def test_the_host_notes_only_rows_that_were_told_something() -> None:
+    tails = SimpleNamespace(
+        tokens=torch.zeros(3, 2, dtype=torch.int64),
+        positions=torch.zeros(3, dtype=torch.int64),
+        generation=torch.zeros(3, dtype=torch.int32),
+    )
+    inputs = SimpleNamespace(
+        rows=torch.tensor([1, 2, 0]), generation=torch.tensor([4, 5, 6], dtype=torch.int32)
+    )
+    outputs = SimpleNamespace(next=torch.tensor([[1, 2], [3, 4], [5, 6]]), positions=torch.tensor([7, 8, 9]))
+    keep(tails, inputs, outputs, torch.tensor([True, False, True]))
+    assert tails.tokens.tolist() == [[5, 6], [1, 2], [0, 0]]
+    assert tails.positions.tolist() == [9, 7, 0]
+    assert tails.generation.tolist() == [6, 4, 0]

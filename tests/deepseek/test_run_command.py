@@ -77,6 +77,15 @@ def test_a_checkpoint_without_a_prediction_block_decodes_without_drafts(
     assert "has no prediction block (mtp.0.*): decode with --mtp 0" in capsys.readouterr().err
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_prompt(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("Hello\n", encoding="utf-8-sig")
+    (line,) = results(capsys, "pingpong", "--prompts", str(prompts), "--max-tokens", "2")
+    assert line["prompt_ids"] == [0, *(2 + byte for byte in b"Hello")]
+
+
 def test_a_stop_string_ends_the_text_before_it(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("pingpong", "--prompt", "The lanes of", "--max-tokens", "40", "--ignore-eos")
     (plain,) = results(capsys, *words)
@@ -93,6 +102,11 @@ def test_the_report_has_what_drafts_brought(capsys: pytest.CaptureFixture[str]) 
     table = capsys.readouterr().out
     assert "drafts accepted" in table
     assert "tokens per step" in table
+
+
+def test_a_device_lane_that_is_a_stream_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("pingpong", "--prompt", "The lanes of", "--prompt", "a", "--max-tokens", "30", "--ignore-eos")
+    assert results(capsys, *words, "lanes.device.worker=stream") == results(capsys, *words)
 
 
 def test_every_topology_prints_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -168,7 +182,6 @@ PROMPT = ("--prompt", "x")
         (("no/such.yaml", *PROMPT), "no such file"),
         (("pingpong", "buffers.inputs.slots=0", *PROMPT), "LF002"),
         (("pingpong", "lanes.output.nodes=[reclaim]", *PROMPT), "LF101"),
-        (("pingpong", "lanes.device.worker=stream", *PROMPT), "worker: stream"),
         (("pingpong", "dims.batch=0", *PROMPT), "dims.batch"),
         (("pingpong", "--prompt", ""), "prompt 0 is empty"),
         (("pingpong", *PROMPT, "--max-tokens", "100000"), "exceeds the limit"),
@@ -184,6 +197,9 @@ PROMPT = ("--prompt", "x")
         (("pingpong", *PROMPT, "--device-time", "nan"), "milliseconds above 0"),
         (("pingpong", *PROMPT, "dims.packed=0"), "dims.packed=0"),
         (("pingpong", *PROMPT, "dims.page=0"), "dims.page=0"),
+        (("pingpong", *PROMPT, "dims.capacity=99999999999999999999"), "at most 1073741824"),
+        (("pingpong", *PROMPT, "dims.rows=3"), "dims.rows follows from --mtp"),
+        (("pingpong", *PROMPT, "dims.blocks=3"), "dims.blocks follows from --context"),
         (("pingpong", *PROMPT, "dims.pages=1", "dims.page=4"), "do not fit 1 pages of 4 positions"),
         (("pingpong", *PROMPT, "--top-p", "0"), "--top-p"),
         (("pingpong", *PROMPT, "--threads", "0"), "--threads"),
