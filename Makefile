@@ -52,6 +52,7 @@ bench: $(PEERS)
 	$(BIN)/python -m benchmarks.overlap
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.validation
+	$(BIN)/python -m benchmarks.stream
 
 bench-decode: $(STAMP)
 	$(BIN)/python -m benchmarks.decode

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graph.firing import Firing
+from graph.lanes.queue import Queue
 from graph.lanes.thread import Op, Records, Ring
+from graph.launching import Launching
 from graph.node import Context, Executor
 from graph.program import LaneProgram
 from graph.slots import Pool, Record
@@ -52,7 +54,8 @@ class Assembly:
     def _firing(self, node: str, lane: str, spans: Spans) -> Firing:
         views = self.make_views(node, self.topology, self.pools, self._failed)
         self.views.append(views)
-        return Firing(
+        make = Launching if self.topology.lanes[lane].worker == "stream" else Firing
+        return make(
             node,
             self.executor.nodes[node],
             self.topology,
@@ -75,7 +78,7 @@ class Assembly:
         for views in self.views:
             views.forget()
 
-    def context(self, node: str, device: str) -> Context:
+    def context(self, node: str, device: str, stream: Queue | None = None) -> Context:
         """What the node is told at start."""
         declared = self.topology.nodes[node]
         persistent = {
@@ -89,6 +92,7 @@ class Assembly:
             tuple(self.topology.steps_routes()),
             device,
             {name: _content(self.pools[name]) for name in sorted(persistent)},
+            stream,
         )
 
 

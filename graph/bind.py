@@ -58,11 +58,6 @@ def _summary(program: Program, faults: list[Diagnostic]) -> str:
 
 def _check_workers(program: Program, executor: Executor) -> None:
     for lane in program.lanes:
-        if lane.worker == "stream":
-            raise BindError(
-                f"lane `{lane.name}`: `worker: {lane.worker}` cannot be run yet; override it with "
-                f"lanes.{lane.name}.worker=thread"
-            )
         if lane.worker == "process":
             _check_factory(lane.name, executor.factory)
     homes(program.topology)

@@ -12,6 +12,7 @@ import torch
 
 from graph.errors import InternalError
 from graph.lanes.board import FREE
+from graph.lanes.queue import Queue
 from graph.lanes.thread import Ring
 from graph.program import Program
 from graph.slots import Pool, Record, Sealed
@@ -87,6 +88,30 @@ def guarded_call(call: Callable[[Any, Any], Any], step: Any, slots: Slots, views
     return result
 
 
+def guarded_launch(
+    call: Callable[[Any, Any], Any], step: Any, slots: Slots, views: NodeViews, queue: Queue
+) -> Any:
+    """The same for a node that launches on `queue`: what is written meanwhile is looked at from there."""
+    read, before = views.read_only(), dict[str, int]()
+
+    def look() -> None:
+        before.update({name: tensor._version for name, tensor in read.items()})
+
+    def look_again() -> None:
+        written = [name for name, tensor in read.items() if before[name] != tensor._version]
+        if written:
+            raise GuardError(f"`{views.node}` wrote what it declares only as read: {', '.join(written)}")
+
+    queue.enqueue(look)
+    guarded = _Call(views)
+    try:
+        result = call(step, GuardedSlots(slots, guarded))
+    finally:
+        guarded.over = True
+    queue.enqueue(look_again)
+    return result
+
+
 def poison(pool: Pool, slot: int) -> None:
     """Fill a released slot with what no computation survives unnoticed: NaN, or the type's least number."""
     if not pool.is_record:
@@ -98,6 +123,8 @@ def poison(pool: Pool, slot: int) -> None:
             tensor.fill_(True)
         else:
             tensor.fill_(torch.iinfo(tensor.dtype).min)
+        if tensor.is_cuda:
+            torch.cuda.current_stream(tensor.device).synchronize()  # the next tenant may be on another queue
 
 
 def check_rest(

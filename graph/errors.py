@@ -49,6 +49,21 @@ class Unfinished(Exception):
     """
 
 
+class DeviceLost(Unfinished):
+    """The accelerator's context is gone: nothing that was launched on it can be proved to have finished.
+
+    Each step that is on its way to the device or on it fails with this, in its place, and the run ends; so does
+    its `with` block.
+    """
+
+
+class Overtaken(Exception):
+    """A call on a stream lane had been launched when the step failed that it reads from by `@n`.
+
+    On any other lane the node would have found it absent; so what this call made is not trusted either.
+    """
+
+
 class RuntimeStopped(Exception):
     """The run was stopped before this step could start, or is stopped already. Nothing is wrong with the step."""
 

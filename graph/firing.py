@@ -38,6 +38,11 @@ class StepView:
         return self._gives.values()
 
     @property
+    def takes(self) -> Iterable[Sources]:
+        """For each value that the node may get, where it comes from."""
+        return self._takes.values()
+
+    @property
     def index(self) -> int:
         return self._record.index
 

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from graph.topology import parse_use
+
+if TYPE_CHECKING:
+    from graph.lanes.queue import Queue
 
 Rows = tuple[tuple[int, int], ...]
 """(row, generation) of each request that a step touches."""
@@ -52,6 +55,8 @@ class Context:
     device: str
     buffers: Mapping[str, Any]
     """The persistent buffers that the node uses, by name: one record, or one resource, each."""
+    stream: Queue | None = None
+    """On a `stream` lane its queue, on which the node launches; None on other lanes."""
 
 
 class Step(Protocol):

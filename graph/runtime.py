@@ -23,12 +23,23 @@ from graph.admission import Admission
 from graph.assembly import Assembly
 from graph.bind import bind
 from graph.checked import check_rest
-from graph.errors import BindError, InternalError, LaneDied, LifecycleError, RuntimeStopped, Stuck
+from graph.errors import (
+    BindError,
+    DeviceLost,
+    InternalError,
+    LaneDied,
+    LifecycleError,
+    RuntimeStopped,
+    StepError,
+    Stuck,
+)
 from graph.interpreter import SWITCH_INTERVAL_MS, steady
 from graph.lanes import thread as lane_thread
 from graph.lanes.board import FREE
 from graph.lanes.process import ProcessLane, Upcalls
 from graph.lanes.processes import Options, Processes
+from graph.lanes.queue import MakeQueue, queue_maker
+from graph.lanes.stream import StreamLane
 from graph.lanes.thread import LaneThread, Ring, Semaphore, Shared
 from graph.node import Executor, Rows
 from graph.program import Op, Program
@@ -54,7 +65,8 @@ class Runtime:
     `device` is where `place: device` buffers live; `queue` is how many steps may wait beyond those in flight;
     `threads` sets torch's threads on each lane; `switch_interval_ms` holds while the run is alive (None
     leaves the interpreter's own); `drain_timeout`, in seconds, bounds the wait for the lanes at the end
-    (`Stuck`).
+    (`Stuck`). Of `stream` lanes, `completion_timeout`, in seconds, bounds the wait for a call to complete
+    (`Unfinished`), and `make_queue` makes the queue of a lane where it is not to be that of the device.
     """
 
     def __init__(
@@ -70,8 +82,10 @@ class Runtime:
         threads: int | None = None,
         switch_interval_ms: float | None = SWITCH_INTERVAL_MS,
         drain_timeout: float | None = None,
+        completion_timeout: float | None = None,
+        make_queue: MakeQueue | None = None,
     ) -> None:
-        _check_numbers(queue, threads, drain_timeout)
+        _check_numbers(queue, threads, drain_timeout, completion_timeout)
         bound = bind(program, executor, strict=strict)
         self.program = bound.program
         self.fallback_reason = bound.reason
@@ -100,6 +114,12 @@ class Runtime:
             self._shared = Shared({}, [0] * len(names))
         self._admission = self._new_admission()
         self._outbox = self._admission.outbox
+        self._streams = {
+            lane.name: StreamLane(lane, topology, self.program.graph, self._shared, completion_timeout)
+            for lane in self.program.lanes
+            if lane.worker == "stream"
+        }
+        self._make_queue = make_queue or (queue_maker(device) if self._streams else None)
         self._spans: list[Spans] = [deque(maxlen=SPANS_KEPT if record else 0) for _ in self.program.lanes]
         self._fault: BaseException | None = None
         self._lane_faults: list[Exception] = []
@@ -108,7 +128,7 @@ class Runtime:
         self._assembly = self._new_assembly()
         self._views = self._assembly.views
         self._ops = [
-            self._assembly.ops(lane, spans) if lane.worker == "thread" else []
+            self._assembly.ops(lane, spans) if lane.worker != "process" else []
             for lane, spans in zip(self.program.lanes, self._spans, strict=True)
         ]
         self._away_spans = dict.fromkeys((lane.name for lane in self.program.lanes), 0)
@@ -164,6 +184,9 @@ class Runtime:
             self._lanes = [
                 LaneThread(f"laneflow-{lane.name}", self._main_of(position))
                 for position, lane in enumerate(self.program.lanes)
+            ] + [
+                LaneThread(f"laneflow-{name}-completion", partial(self._completion_main, name))
+                for name in self._streams
             ]
             for lane in self._lanes:
                 lane.start()
@@ -235,7 +258,7 @@ class Runtime:
                 check_rest(self.program, self._channels, self._done(), self.held_slots())
 
     def _check_fault(self) -> None:
-        if isinstance(self._fault, LaneDied):
+        if isinstance(self._fault, LaneDied | DeviceLost):
             raise self._fault
         if self._fault is not None:
             raise InternalError("a lane ended by a fault of laneflow's own") from self._fault
@@ -281,6 +304,8 @@ class Runtime:
         """Wake every lane; each ends instead of going on."""
         self._shared.halted = True
         self._admission.ring()
+        for stream in self._streams.values():
+            stream.wake()
         if self._processes is not None:
             self._processes.halt()
         for locks, _ in self._channels:
@@ -338,34 +363,82 @@ class Runtime:
 
     def _lane_main(self, position: int) -> None:
         lane = self.program.lanes[position]
+        stream = self._streams.get(lane.name)
         started: list[Op] = []
         try:
             try:
                 if self._threads is not None:
                     torch.set_num_threads(self._threads)
+                if stream is not None:
+                    self._open_stream(stream)
                 for op in lane.ops:
                     self._call_lifecycle(op, "start")
                     started.append(op)
             finally:
                 self._ready.wait()
             bell, admission = self._admission.bell(lane.name), self._admission
+            if stream is not None:
+                stream.launch(self._ops[position], bell, admission.starve)
+                return
             lane_thread.run(
                 self._ops[position], self._shared, bell, admission.starve, admission.unstarve, self._through
             )
-        except (LifecycleError, threading.BrokenBarrierError):
+        except (BindError, LifecycleError, threading.BrokenBarrierError):
             pass  # noted already, and raised from `__enter__`
         except BaseException as fault:
             self._died(fault)
         finally:
+            if stream is not None:
+                stream.close()
             for op in reversed(started):
                 try:
                     self._call_lifecycle(op, "stop")
                 except LifecycleError:
                     continue  # noted; the other nodes still stop
 
+    def _open_stream(self, stream: StreamLane) -> None:
+        """Make the lane's queue; a thread that does the work of a queue gets as many torch threads as a lane."""
+        assert self._make_queue is not None
+        try:
+            stream.open(self._make_queue, self._device)
+        except Exception as error:
+            fault = BindError(f"lane `{stream.name}` gets no queue on `{self._device}`: {error!r}")
+            fault.__cause__ = error
+            self._lane_faults.append(fault)
+            raise fault from error
+        if self._threads is not None and stream.queue is not None:
+            stream.queue.enqueue(partial(torch.set_num_threads, self._threads))
+            stream.queue.mark()  # it is no part of the first call
+
+    def _completion_main(self, name: str) -> None:
+        try:
+            self._streams[name].complete(
+                self._admission.unstarve, self._through, partial(self._device_lost, name)
+            )
+        except BaseException as fault:
+            self._died(fault)
+
+    def _device_lost(self, name: str, error: DeviceLost) -> None:
+        """End the run in order: steps that have yet to come to the lane's device fail, others come to their end."""
+        self._fault = self._fault or error
+        self._admission.close()
+        ops = next(lane.ops for lane in self.program.lanes if lane.name == name)
+        for step in self._outbox.unresolved():
+            ahead = (
+                op.node
+                for op in ops
+                if op.node in step.visits and self._shared.done[self._position[op.node]] <= step.turn + op.lag
+            )
+            node = next(ahead, None)
+            if node is not None and not step.cancel(stopped()):
+                failure = StepError(node, step.index, error)
+                failure.__cause__ = error
+                step.fail(failure)
+        self._admission.end()
+
     def _main_of(self, position: int) -> Callable[[], None]:
         lane = self.program.lanes[position]
-        if self._processes is None or lane.worker == "thread":
+        if self._processes is None or lane.worker != "process":
             return partial(self._lane_main, position)
         return partial(self._process_main, position, self._processes, self._processes.lanes[lane.name])
 
@@ -430,7 +503,9 @@ class Runtime:
         implementation = self.executor.nodes[op.node]
         try:
             if phase == "start":
-                implementation.start(self._assembly.context(op.node, self._device))
+                stream = self._streams.get(self.program.graph.lane[op.node])
+                queue = None if stream is None else stream.queue
+                implementation.start(self._assembly.context(op.node, self._device, queue))
             else:
                 implementation.stop()
         except BaseException as error:
@@ -505,11 +580,17 @@ class Runtime:
         return "no step" if step is None else f"step {step.index}"
 
 
-def _check_numbers(queue: int, threads: int | None, drain_timeout: float | None) -> None:
+def _check_numbers(
+    queue: int, threads: int | None, drain_timeout: float | None, completion_timeout: float | None
+) -> None:
     if queue < 1:
         raise ValueError(f"queue={queue}: at least one step must be able to wait")
     if threads is not None and threads < 1:
         raise ValueError(f"threads={threads}: a lane needs at least one, or None to leave torch alone")
+    if completion_timeout is not None and completion_timeout <= 0:
+        raise ValueError(
+            f"completion_timeout={completion_timeout}: it is over 0 seconds, or None for no limit"
+        )
     if drain_timeout is not None and drain_timeout < 0:
         raise ValueError(f"drain_timeout={drain_timeout}: it is 0 or more seconds, or None for no limit")
 

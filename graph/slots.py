@@ -82,7 +82,10 @@ class Pool:
             return False
         self.suspect.discard(slot)
         self.quarantined.append(self.slots[slot])
-        self.slots[slot] = self._make()
+        try:
+            self.slots[slot] = self._make()
+        except Exception:  # of a device that is lost: a step that gets the slot after all fails at once
+            self.slots[slot] = {}
         return True
 
     def tensors(self) -> list[torch.Tensor]:

@@ -48,6 +48,13 @@ class DispatchNode(KindNode):
     """The blocking call to the device: returns when the device is done.
 
     Raise `Unfinished` where that cannot be proved. Report the device's own time with `step.device_time`.
+
+    On a `stream` lane it returns as soon as its work is on the lane's queue, `context.stream` of `start`, and
+    must not wait for the device: so does a node of any kind there. `run` is called inside `stream.launching()`,
+    so that torch calls on a CUDA device are on the queue already; `stream.enqueue(work)` puts a callable on it,
+    which is called at once on CUDA and when its turn comes on the CPU. `step` and `slots` are for `run` alone:
+    give the work tensors. Slots are touched by the queue only; what `run` returns or puts is seen by other lanes
+    once the queue has completed the call. Its time is the queue's own where the node reports none.
     """
 
     kind = "dispatch"

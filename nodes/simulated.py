@@ -7,23 +7,31 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from graph.node import Executor, Node, Ports, Step
+from graph.lanes.queue import Queue
+from graph.node import Context, Executor, Node, Ports, Step
 from graph.topology import Topology
 
 
 class SimulatedDevice:
-    """A device that works for `milliseconds` per step and leaves the interpreter free meanwhile."""
+    """A device that works for `milliseconds` per step and leaves the interpreter free meanwhile.
+
+    On a `stream` lane the call only keeps the lane's queue busy for as long.
+    """
 
     ports: Ports | None = None
 
     def __init__(self, milliseconds: float) -> None:
         self.seconds = milliseconds / 1000
+        self.stream: Queue | None = None
 
-    def start(self, context: object) -> None:
-        del context
+    def start(self, context: Context) -> None:
+        self.stream = context.stream
 
     def run(self, step: Step, slots: Any) -> int:
         del slots
+        if self.stream is not None:
+            self.stream.busy(self.seconds)
+            return step.index
         if self.seconds > 0:
             time.sleep(self.seconds)
         step.device_time(round(self.seconds * 1e9))
@@ -45,13 +53,19 @@ class SimulatedHost(SimulatedDevice):
 
     def run(self, step: Step, slots: Any) -> int:
         del slots
+        if self.stream is None:
+            self._work()
+        else:
+            self.stream.enqueue(self._work)
+        return step.index
+
+    def _work(self) -> None:
         if not self.holds_lock:
             time.sleep(self.seconds)
         elif self.seconds > 0:
             end = time.thread_time() + self.seconds
             while time.thread_time() < end:
                 pass
-        return step.index
 
 
 def simulated(
@@ -60,7 +74,7 @@ def simulated(
     """An executor for any topology: each node takes its cost in ms, by default from the file's `costs`.
 
     Dispatches are simulated devices, the rest is host work; an emitting node's result is the step's index.
-    Resources are plain objects. Any lane may be a process.
+    Resources are plain objects. Any lane may be a process, or a stream.
     """
     durations = {**topology.costs, **(costs or {})}
     nodes: dict[str, Node] = {

@@ -125,9 +125,8 @@ def test_every_misfit_is_told_at_once() -> None:
     assert {found.nodes for found in raised.value.diagnostics} == {("prepare",), ("release",), ()}
 
 
-@pytest.mark.parametrize("worker", ["process", "stream"])
-def test_a_worker_that_cannot_be_run_is_refused_with_the_mend(worker: str) -> None:
-    program = compile(load("pingpong", [f"lanes.device.worker={worker}"]))
+def test_a_process_lane_without_a_factory_is_refused_with_the_mend() -> None:
+    program = compile(load("pingpong", ["lanes.device.worker=process"]))
     with pytest.raises(BindError, match=r"lanes\.device\.worker=thread"):
         bind(program, probed("pingpong").executor)
 

@@ -165,7 +165,7 @@ SCRIPT = """
 
 
 @pytest.mark.parametrize(
-    ("name", "dispatch_ms", "signals"), [("pingpong", 30, 1), ("overlap", 400, 2), ("sync", 400, 2)]
+    ("name", "dispatch_ms", "signals"), [("pingpong", 100, 1), ("overlap", 400, 2), ("sync", 400, 2)]
 )
 def test_ctrl_c_ends_a_run_promptly_with_every_ticket_resolved(
     name: str, dispatch_ms: int, signals: int

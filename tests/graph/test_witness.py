@@ -51,7 +51,7 @@ def test_the_schedule_of_a_case_is_possible_and_shows_the_fault(path: Path) -> N
 @pytest.mark.parametrize("seed", range(4))
 def test_the_schedules_of_random_faults_are_possible_and_show_them(seed: int, tmp_path: Path) -> None:
     judged_codes: set[str] = set()
-    for topology in faulty(seed, 60):
+    for topology in faulty(seed, 120):
         path = tmp_path / "random.yaml"
         path.write_text(yaml.safe_dump(plain(topology), sort_keys=False))
         for diagnostic in with_schedules(topology):

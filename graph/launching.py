@@ -1,0 +1,157 @@
+"""One node's call on a step of a stream lane: launched on the lane's queue, settled once the queue is past it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+
+from graph.errors import DeviceLost, Overtaken, StepError, Unfinished
+from graph.firing import Firing
+from graph.lanes.queue import Interval, Mark, Queue
+from graph.stepping import StepRecord
+
+
+@dataclass(eq=False)
+class Call:
+    """One launched call. The lane's thread fills it in, then the completion thread has it."""
+
+    firing: Launching
+    record: StepRecord
+    after_failure: bool
+    """A release node on a step that had failed before."""
+    came: int
+    start: int = 0
+    result: Any = None
+    failure: StepError | None = None
+    """What the node raised as it launched."""
+    mark: Mark | None = None
+    """None where nothing has been launched, or where no mark could be recorded."""
+    error: BaseException | None = None
+    """Of the mark that could not be recorded."""
+    device: int = -1
+
+    @property
+    def lost(self) -> DeviceLost | None:
+        """Where launching it has shown that the device is lost."""
+        cause = None if self.failure is None else self.failure.cause
+        return next((error for error in (self.error, cause) if isinstance(error, DeviceLost)), None)
+
+
+class Launching(Firing):
+    """`take` and `launch` are called on the lane's thread, the rest on its completion thread.
+
+    A step that is launched holds its slots, and what it wrote counts as written only once it is settled.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        values = (back for sources in self.step.takes for _, back, _ in sources)
+        self.backs = {*values, *(use.back for use in self.uses)} - {0}
+        """How many steps back it looks."""
+
+    def take(self, record: StepRecord) -> Call | None:
+        """Acquire what the node acquires; None where it is passed, since the step has failed."""
+        if not record.started:
+            record.start()
+        failed = record.error is not None
+        if not failed:
+            for tenant, count in self.acquires:
+                tenant[record.turn % count] = record.turn
+        elif not self.is_release:
+            return None
+        return Call(self, record, failed, self.came)
+
+    def launch(self, call: Call, queue: Queue) -> None:
+        """Run the node, which only launches, and record a mark behind what it has put on the queue."""
+        record, turn, step = call.record, call.record.turn, self.step
+        step._record, step.device = record, -1
+        call.start = perf_counter_ns()
+        try:
+            views = self.views
+            slots = (
+                views.after_failure(turn, record.all_written()) if call.after_failure else views.at_turn(turn)
+            )
+            with queue.launching():
+                call.result = self._guarded_launch(slots, queue) if self.checked else self.call(step, slots)
+        except BaseException as error:
+            call.failure = self._failed(record, error)
+        call.device = step.device
+        try:
+            call.mark = queue.mark()
+        except BaseException as error:
+            call.error = error if isinstance(error, Unfinished) else Unfinished(f"no mark: {error!r}")
+
+    def refuse(self, call: Call, error: BaseException) -> None:
+        """Fail the step without a call: its device is lost."""
+        call.start = perf_counter_ns()
+        call.failure = self._failed(call.record, error)
+
+    def spoil(self, call: Call, failed: StepRecord) -> None:
+        """A step that this call reads from has failed after the call was launched."""
+        self._failed(
+            call.record, Overtaken(f"`{self.node}` had been launched when step {failed.index} failed")
+        )
+
+    def settle(self, call: Call, error: BaseException | None) -> None:
+        """The queue is past the call, or has failed at it: publish what it made, give back what it releases."""
+        record = call.record
+        failure = call.failure
+        if error is not None:
+            failure = self._failed(record, error)
+        elif failure is None and (record.error is None or call.after_failure):
+            failure = self._publish(call)
+        elif failure is None:  # the step has failed since: as if the node had been passed
+            for kind in self.step.gives:
+                record.values.pop((self.node, kind), None)
+        interval = None if error is not None or call.mark is None else call.mark.interval()
+        for pool, tenant, count in self.releases:
+            slot = record.turn % count
+            if tenant[slot] == record.turn:
+                self._give_back(pool, slot, record)
+        if self.spans is not None:
+            self._note(call, interval, failure)
+
+    def _publish(self, call: Call) -> StepError | None:
+        record = call.record
+        try:
+            if self.emits:
+                record.result = call.result
+            if self.share is not None:
+                self.share(record)
+        except BaseException as error:
+            return self._failed(record, error)
+        record.written.extend(self.writes)
+        return None
+
+    def _note(self, call: Call, interval: Interval | None, failure: StepError | None) -> None:
+        """The span is the device's where it has a clock, else from the launch to what Python saw of the end."""
+        start, end, device = call.start, perf_counter_ns(), call.device
+        if interval is not None:
+            start = max(start, interval[0])
+            end = max(start, interval[1])
+            device = end - start if device < 0 else device
+        record = call.record
+        self.fired += 1
+        assert self.spans is not None
+        self.spans.append(  # the fields of a `Span`
+            (
+                self.node,
+                record.index,
+                record.turn,
+                record.route,
+                self.lane,
+                record.submitted,
+                call.came,
+                start,
+                end,
+                device,
+                record.rows,
+                None if failure is None else str(failure),
+            )
+        )
+
+    def _guarded_launch(self, slots: Any, queue: Queue) -> Any:
+        from graph.checked import guarded_launch
+
+        return guarded_launch(self.call, self.step, slots, self.views, queue)
