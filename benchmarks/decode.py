@@ -78,7 +78,7 @@ class Ours:
             for event in engine.events():
                 if event.token is not None:
                     found[event.request].append(event.token)
-        return report(run.trace(), route="decode"), engine.stats.tokens_per_place, list(found.values())
+        return report(run.trace(), route="decode"), engine.stats.tokens_per_step or 1.0, list(found.values())
 
 
 class Stamps(StoppingCriteria):

@@ -16,7 +16,7 @@ from tests.deepseek.tiny import VOCABULARY, tiny_model
 
 TOPOLOGIES = ("sync", "pingpong", "overlap", "deep", "latebind")
 CONTEXT = 64
-REQUESTS = 30
+REQUESTS = 20
 
 network = cache(tiny_model)
 

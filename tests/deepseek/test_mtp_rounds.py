@@ -9,6 +9,8 @@ from deepseek.sizes import Sizes
 from tests.deepseek.references import PARITY, model, reference
 from tests.deepseek.tiny import Device
 
+PROMPTS = 4
+"""Of each checkpoint; more of them show nothing new."""
 NAMES = ("a", "b", "b/release", "accept", "real_rates", "quant")
 
 
@@ -18,7 +20,7 @@ def test_rounds_commit_what_they_commit_in_the_reference(name: str) -> None:
     with np.load(PARITY / name.split("/")[0] / "mtp.npz") as stored:
         rounds = {key: stored[key].tolist() for key in stored.files if key.endswith("_rounds")}
     assert rounds
-    for key, expected in rounds.items():
+    for key, expected in [*rounds.items()][:PROMPTS]:
         prompt = known.prompts[int(key[1:].split("_")[0])]
         run = Device(network, Sizes(network.config.vocab_size, context=400, batch=1, capacity=1, rows=2))
         tokens, counts = run.prefill([prompt.ids.tolist()]).sampled.tolist(), []
