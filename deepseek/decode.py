@@ -12,9 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from deepseek.decode_step import decode_step
+from deepseek.decode_step import Decoded, decode_step
 from deepseek.host_tails import keep
 from deepseek.model.network import Model
+from deepseek.prefill_step import Begun
 from deepseek.request_rows import owned, read_rows
 from deepseek.sizes import Sizes
 from deepseek.steps import Batch, Row, Sampled
@@ -89,9 +90,7 @@ class Dispatch(DispatchNode):
     def run(self, step: Step, slots: Any) -> None:
         began = time.thread_time_ns()
         with torch.inference_mode():
-            decoded = decode_step(self.model, slots.inputs, slots.state, slots.caches)
-            for name, value in decoded._asdict().items():
-                getattr(slots.outputs, name).copy_(value)
+            store(slots.outputs, decode_step(self.model, slots.inputs, slots.state, slots.caches))
         if slots.outputs.sampled.device.type == "cpu":
             step.device_time(time.thread_time_ns() - began)
 
@@ -130,6 +129,12 @@ def collect(inputs: Any, outputs: Any, tails: Any) -> tuple[Sampled, ...]:
         for row, generation, tokens in found
         if tokens[0] >= 0
     )
+
+
+def store(record: Any, values: Decoded | Begun) -> None:
+    """Copy what a step yields into the slot whose fields have its names."""
+    for name, value in values._asdict().items():
+        getattr(record, name).copy_(value)
 
 
 def fill(target: Tensor, values: list[int] | list[float]) -> None:

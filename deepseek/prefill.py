@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from deepseek.decode import collect, fill, fill_pages
+from deepseek.decode import collect, fill, fill_pages, store
 from deepseek.host_tails import keep
 from deepseek.model.network import Model
 from deepseek.prefill_step import prefill_step
@@ -68,9 +68,7 @@ class RunPrefill(DispatchNode):
 
     def run(self, step: Step, slots: Any) -> None:
         with torch.inference_mode():
-            begun = prefill_step(self.model, slots.prompts, slots.state, slots.caches)
-            for name, value in begun._asdict().items():
-                getattr(slots.firsts, name).copy_(value)
+            store(slots.firsts, prefill_step(self.model, slots.prompts, slots.state, slots.caches))
 
 
 class ReclaimPrefill(ReclaimNode):
