@@ -121,14 +121,13 @@ def _check_numbers(args: Namespace) -> None:
 
 def _drafts(args: Namespace, directory: Path) -> int:
     """Drafts of a step: as asked, or one where the checkpoint has a prediction block."""
+    able = has_prediction(directory)
     if args.mtp is None:
-        return int(has_prediction(directory))
+        return int(able)
     if not 0 <= args.mtp <= MOST_DRAFTS:
         raise UsageError(f"--mtp {args.mtp}: a step has 0 to {MOST_DRAFTS} drafts")
-    if args.mtp and not has_prediction(directory):
-        raise UsageError(
-            f"--mtp {args.mtp}: {directory} has no prediction block (mtp.0.*): decode with --mtp 0"
-        )
+    if args.mtp and not able:
+        raise UsageError(f"--mtp {args.mtp}: {directory} has no prediction block (mtp.0.*): decode with --mtp 0")
     return int(args.mtp)
 
 
