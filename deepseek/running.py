@@ -127,7 +127,9 @@ def _drafts(args: Namespace, directory: Path) -> int:
     if not 0 <= args.mtp <= MOST_DRAFTS:
         raise UsageError(f"--mtp {args.mtp}: a step has 0 to {MOST_DRAFTS} drafts")
     if args.mtp and not able:
-        raise UsageError(f"--mtp {args.mtp}: {directory} has no prediction block (mtp.0.*): decode with --mtp 0")
+        raise UsageError(
+            f"--mtp {args.mtp}: {directory} has no prediction block (mtp.0.*): decode with --mtp 0"
+        )
     return int(args.mtp)
 
 
