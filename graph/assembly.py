@@ -97,4 +97,4 @@ class Assembly:
 
 
 def _content(pool: Pool) -> Any:
-    return Record(pool.slots[0]) if pool.is_record else pool.slots[0]
+    return Record(pool.content(0)) if pool.is_record else pool.content(0)

@@ -14,6 +14,7 @@ from graph.errors import InternalError
 from graph.lanes.board import FREE
 from graph.lanes.queue import Queue
 from graph.lanes.thread import Ring
+from graph.makers import Missing
 from graph.program import Program
 from graph.slots import Pool, Record, Sealed
 from graph.views import NodeViews, Slots
@@ -114,7 +115,7 @@ def guarded_launch(
 
 def poison(pool: Pool, slot: int) -> None:
     """Fill a released slot with what no computation survives unnoticed: NaN, or the type's least number."""
-    if not pool.is_record:
+    if not pool.is_record or type(pool.slots[slot]) is Missing:
         return
     for tensor in pool.slots[slot].values():
         if tensor.is_floating_point() or tensor.is_complex():

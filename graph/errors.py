@@ -21,7 +21,10 @@ class BindError(Exception):
 
 
 class LifecycleError(Exception):
-    """A node's `start` or `stop` raised; the cause is chained. A failing `run` is a `StepError`."""
+    """A node's `start` or `stop` raised, or the `close` of a resource in a slot; the cause is chained.
+
+    `node` is the node's name, or the buffer's. A failing `run` is a `StepError`.
+    """
 
     def __init__(self, node: str, phase: str, cause: BaseException) -> None:
         self.node, self.phase, self.cause = node, phase, cause
@@ -55,6 +58,20 @@ class DeviceLost(Unfinished):
     Each step that is on its way to the device or on it fails with this, in its place, and the run ends; so does
     its `with` block.
     """
+
+
+class ResourceLost(Exception):
+    """A slot was quarantined, and nothing could be made in its place; so a step that needs the slot fails.
+
+    It is tried again each time the slot is given back. `cause` says what failed.
+    """
+
+    def __init__(self, buffer: str, slot: int, cause: str) -> None:
+        self.buffer, self.slot, self.cause = buffer, slot, cause
+        super().__init__(f"slot {slot} of `{buffer}` could not be made anew: {cause}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.buffer, self.slot, self.cause)
 
 
 class Overtaken(Exception):

@@ -112,7 +112,8 @@ class Executor:
     capabilities: frozenset[str] = frozenset()
     """Short documented words, such as `device_state`, that a topology may require."""
     resources: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
-    """For each `type: resource`, what makes one slot's object at start."""
+    """For each `type: resource`, what makes one slot's object at the start of a run. One that has `close()` is destroyed
+    by it: at the end of the run, or as soon as a step was not proved to be through with it."""
     dims: Mapping[str, int] = field(default_factory=dict)
     """Sizes that replace the topology's defaults."""
     routes: tuple[str, ...] = ()

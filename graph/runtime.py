@@ -41,6 +41,7 @@ from graph.lanes.processes import Options, Processes
 from graph.lanes.queue import MakeQueue, queue_maker
 from graph.lanes.stream import StreamLane
 from graph.lanes.thread import LaneThread, Ring, Semaphore, Shared
+from graph.makers import ResourceCounts
 from graph.node import Executor, Rows
 from graph.program import Op, Program
 from graph.rows import RequestRows
@@ -103,14 +104,21 @@ class Runtime:
         self._routes = {name: frozenset(nodes) for name, nodes in topology.steps_routes().items()}
         names = [op.node for lane in self.program.lanes for op in lane.ops]
         self._position = {name: position for position, name in enumerate(names)}
+        self._lane_faults: list[Exception] = []
+        """Of nodes that failed to start or to stop, of resources that did not close, and of lanes whose nodes could
+        not be had."""
+        self._away_resources: dict[str, ResourceCounts] = {}
+        """Of resource buffers that live with a process lane, as last heard."""
         self._processes: Processes | None = None
         if any(lane.worker == "process" for lane in self.program.lanes):
             options = Options(device, checked, record, threads, switch_interval_ms)
             self._processes = Processes(self.program, executor, self._position, self.capacity, options)
-            self.pools: Mapping[str, Pool] = self._processes.pools()
+            self.pools: Mapping[str, Pool] = self._processes.pools(self._lane_faults.append)
             self._shared: Shared = self._processes.shared
         else:
-            self.pools = allocate(topology, executor.dims, executor.resources, device)
+            self.pools = allocate(
+                topology, executor.dims, executor.resources, device, self._lane_faults.append
+            )
             self._shared = Shared({}, [0] * len(names))
         self._admission = self._new_admission()
         self._outbox = self._admission.outbox
@@ -122,8 +130,6 @@ class Runtime:
         self._make_queue = make_queue or (queue_maker(device) if self._streams else None)
         self._spans: list[Spans] = [deque(maxlen=SPANS_KEPT if record else 0) for _ in self.program.lanes]
         self._fault: BaseException | None = None
-        self._lane_faults: list[Exception] = []
-        """Of nodes that failed to start or to stop, and of lanes whose nodes could not be had."""
         self._channels = self._new_channels()
         self._assembly = self._new_assembly()
         self._views = self._assembly.views
@@ -181,6 +187,8 @@ class Runtime:
             raise RuntimeStopped("a run is entered once; make a new Runtime")
         try:
             self._scope.enter_context(steady(self._switch_interval_ms))
+            for pool in self.pools.values():
+                pool.open()
             self._lanes = [
                 LaneThread(f"laneflow-{lane.name}", self._main_of(position))
                 for position, lane in enumerate(self.program.lanes)
@@ -277,6 +285,9 @@ class Runtime:
         try:
             with self._forgetting:
                 self._lanes = [lane for lane in self._lanes if not lane.over.is_set()]
+                if not self._lanes:
+                    for pool in reversed([*self.pools.values()]):
+                        pool.close()
                 if self._processes is not None:
                     self._processes.kill() if self._lanes else self._processes.close()
         finally:
@@ -475,6 +486,9 @@ class Runtime:
             self._spans[position].extend(found)
             self._away_spans[lane] += len(found)
 
+        def resources(buffer: str, counts: tuple[int, ...]) -> None:
+            self._away_resources[buffer] = ResourceCounts(*counts)
+
         return Upcalls(
             through,
             spans,
@@ -484,6 +498,7 @@ class Runtime:
             self._admission.unstarve,
             self._quarantine,
             self._lane_faults.append,
+            resources,
         )
 
     def _quarantine(self, buffer: str, slot: int, step: int) -> None:
@@ -559,6 +574,11 @@ class Runtime:
             for slot, tenant in enumerate(pool.tenant)
             if tenant != FREE
         ]
+
+    def resources(self) -> dict[str, ResourceCounts]:
+        """For each buffer of a resource, how many of its objects were made, retired, rebuilt and are live."""
+        here = {name: pool.counts() for name, pool in self.pools.items()}
+        return {name: counts for name, counts in here.items() if counts is not None} | self._away_resources
 
     def wait_graph(self) -> str:
         """Which node of which step each lane is in or waits at, and for what; to be had at any time."""

@@ -11,11 +11,13 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graph.errors import BindError
 from graph.lanes.board import REPLACED, Area, Board, Room
-from graph.slots import Fields, Pool, shape_of, slot_maker
+from graph.makers import Elsewhere, Maker, RecordMaker, ResourceCounts
+from graph.slots import Fields, Pool, record_maker, resource_maker, shape_of
 from graph.topology import Buffer, TensorType, Topology
 from graph.views import NodeViews, Slots
 
@@ -124,22 +126,15 @@ class Flags:
 
 
 class SharedPool(Pool):
-    """A pool whose tenants are on the board; `make` None where its slots are in another process."""
+    """A pool whose tenants are on the board."""
 
-    def __init__(
-        self, name: str, buffer: Buffer, board: Board, make: Callable[[int], Any] | None, is_record: bool
-    ) -> None:
+    def __init__(self, name: str, buffer: Buffer, board: Board, maker: Maker, is_record: bool) -> None:
         self._board, self._area = board, board.areas[name]
         self._places = list(self._area.place)
-        self._make_at = make
         self._renewing = threading.Lock()
-        places = iter(self._places)
-        super().__init__(name, buffer, lambda: self._made(next(places)), is_record and make is not None)
+        super().__init__(name, buffer, maker, is_record)
         self.tenant = self._area.tenant
         self.suspect = Flags(self._area.suspect)
-
-    def _made(self, place: int) -> Any:
-        return None if self._make_at is None else self._make_at(place)
 
     def give_back(self, slot: int) -> bool:
         if slot not in self.suspect:
@@ -159,8 +154,7 @@ class SharedPool(Pool):
         with self._renewing:
             for slot, place in enumerate(self._area.place):
                 if place != self._places[slot]:
-                    self.quarantined.append(self.slots[slot])
-                    self.slots[slot] = self._made(place)
+                    self._renew(slot, place)
                     self._places[slot] = place
 
 
@@ -196,28 +190,32 @@ def allocate_shared(
     device: str,
     board: Board,
     here: str | None,
+    on_fault: Callable[[Exception], None],
+    on_count: Callable[[str, ResourceCounts], None] | None = None,
 ) -> dict[str, SharedPool]:
-    """All pools as seen in the process of lane `here`, or of the run itself where that is None."""
+    """All pools as seen in the process of lane `here`, or of the run itself where that is None.
+
+    `on_fault` is called where a resource of this process does not close, `on_count` when one is made or destroyed.
+    """
     where = homes(topology)
     mine = set(topology.buffers) if here is None else set(_touched(topology, here))
     pools = {}
     for name, buffer in topology.buffers.items():
-        make: Callable[[int], Any] | None = None
-        if where[name] == SHARED and name in mine:
-            make = _mapper(name, topology, dims, board, device)
-        elif where[name] == here:
-            make = _maker(slot_maker(name, topology, dims, resources, device))
         is_record = not isinstance(topology.types[buffer.type], str)
-        pools[name] = SharedPool(name, buffer, board, make, is_record)
+        maker: Maker = Elsewhere()
+        if where[name] == SHARED and name in mine:
+            maker = RecordMaker(_mapper(name, topology, dims, board, device))
+        elif where[name] == here and is_record:
+            maker = record_maker(name, topology, dims, device)
+        elif where[name] == here:
+            counted = None if on_count is None else partial(on_count, name)
+            maker = resource_maker(name, topology, resources, on_fault, counted)
+        pools[name] = SharedPool(name, buffer, board, maker, is_record and not isinstance(maker, Elsewhere))
     return pools
 
 
 def _touched(topology: Topology, lane: str) -> Iterator[str]:
     return (name for name in topology.buffers if lane in _lanes(name, topology)[0])
-
-
-def _maker(make: Callable[[], Any]) -> Callable[[int], Any]:
-    return lambda place: make()
 
 
 def _mapper(

@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 from graph.errors import BindError
 from graph.lanes.board import FREE
 from graph.lanes.thread import Counts
+from graph.makers import Maker, Missing, RecordMaker, ResourceCounts, ResourceMaker
 from graph.topology import Buffer, TensorType, Topology
 
 if TYPE_CHECKING:
     import torch
 
 Fields = dict[str, "torch.Tensor"]
+
+
+UNMADE = object()
+"""In the slots of a resource before and after the run."""
 
 
 class Suspects(Protocol):
@@ -60,88 +65,150 @@ def _shape(value: torch.Tensor | None) -> str:
 class Pool:
     """All slots of one buffer. `tenant[i]` is the turn whose step holds slot i, or `FREE`."""
 
-    def __init__(self, name: str, buffer: Buffer, make: Callable[[], Any], is_record: bool) -> None:
+    def __init__(self, name: str, buffer: Buffer, maker: Maker, is_record: bool) -> None:
         self.name = name
         self.buffer = buffer
         self.is_record = is_record
         """Whether a slot is a record of tensors, rather than an object that a factory made."""
-        self._make = make
-        self.slots: list[Any] = [make() for _ in range(buffer.slots)]
+        self._maker = maker
+        self.slots: list[Any] = [UNMADE] * buffer.slots
+        """Resources are there from `open` to `close`."""
         self.tenant: Counts = [FREE] * buffer.slots
         self.suspect: Suspects = set()
-        self.quarantined: list[Any] = []
+        if maker.at_once:
+            self._fill()
+
+    def open(self) -> None:
+        """The run starts: make what is not yet there. Raises `BindError`."""
+        if not self._maker.at_once:
+            self._fill()
+
+    def _fill(self) -> None:
+        for slot in range(self.buffer.slots):
+            self.slots[slot] = self._maker.make(slot)
+
+    def close(self) -> None:
+        """No node runs any more: destroy what factories made."""
+        if not self._maker.at_once:
+            left = [one for one in self.slots if one is not UNMADE]
+            self.slots[:] = [UNMADE] * self.buffer.slots
+            self._maker.close(reversed(left))
+
+    def counts(self) -> ResourceCounts | None:
+        """None where the slots are not objects that a factory made in this process."""
+        return self._maker.counts()
+
+    @property
+    def quarantined(self) -> list[Any]:
+        """What is out of use, and kept since the device may still use it."""
+        return self._maker.kept
 
     def holds(self, turn: int) -> bool:
         """Whether the step of `turn` has a slot."""
         return self.tenant[turn % self.buffer.slots] == turn
 
     def give_back(self, slot: int) -> bool:
-        """Free the slot; True where it was suspect, and is now replaced by a new one and kept out of use."""
+        """Free the slot; True where it was suspect, and what was in it is out of use and replaced."""
         self.tenant[slot] = FREE
-        if slot not in self.suspect:
-            return False
-        self.suspect.discard(slot)
-        self.quarantined.append(self.slots[slot])
+        if slot in self.suspect:
+            self.suspect.discard(slot)
+            self._renew(slot, slot)
+            return True
+        if type(self.slots[slot]) is Missing:
+            self._renew(slot, slot)
+        return False
+
+    def _renew(self, slot: int, place: int) -> None:
+        """Put something new into the slot, or what says that it cannot be had."""
         try:
-            self.slots[slot] = self._make()
-        except Exception:  # of a device that is lost: a step that gets the slot after all fails at once
-            self.slots[slot] = {}
-        return True
+            self.slots[slot] = self._maker.replace(self.slots[slot], place)
+        except Exception as error:  # of a device that is lost, or without memory
+            self.slots[slot] = Missing(self.name, slot, error)
+
+    def content(self, slot: int) -> Any:
+        """What is in the slot; raises `ResourceLost`."""
+        found = self.slots[slot]
+        if type(found) is Missing:
+            raise found.error()
+        return found
 
     def tensors(self) -> list[torch.Tensor]:
         """Every tensor of every slot."""
-        return [tensor for slot in self.slots if self.is_record for tensor in slot.values()]
+        found = (slot for slot in self.slots if self.is_record and type(slot) is not Missing)
+        return [tensor for slot in found for tensor in slot.values()]
 
 
 def allocate(
-    topology: Topology, dims: Mapping[str, int], resources: Mapping[str, Callable[[], Any]], device: str
+    topology: Topology,
+    dims: Mapping[str, int],
+    resources: Mapping[str, Callable[[], Any]],
+    device: str,
+    on_fault: Callable[[Exception], None],
 ) -> dict[str, Pool]:
     """A pool for each buffer of the topology, with `dims` in place of its defaults.
 
-    Raises `BindError` for a dimension or a factory that is not there, and where the memory cannot be had.
+    `on_fault` is called where a resource does not close. Raises `BindError` for a dimension or a factory that is not
+    there, and where the memory cannot be had.
     """
     sizes = {**topology.dims, **dims}
-    return {name: _pool(name, topology, sizes, resources, device) for name in topology.buffers}
+    return {
+        name: Pool(
+            name,
+            buffer,
+            _maker(name, topology, sizes, resources, device, on_fault),
+            _is_record(buffer, topology),
+        )
+        for name, buffer in topology.buffers.items()
+    }
 
 
-def _pool(
+def _is_record(buffer: Buffer, topology: Topology) -> bool:
+    return not isinstance(topology.types[buffer.type], str)
+
+
+def _maker(
     name: str,
     topology: Topology,
     dims: Mapping[str, int],
     resources: Mapping[str, Callable[[], Any]],
     device: str,
-) -> Pool:
-    make = slot_maker(name, topology, dims, resources, device)
-    is_record = not isinstance(topology.types[topology.buffers[name].type], str)
-    return Pool(name, topology.buffers[name], make, is_record)
+    on_fault: Callable[[Exception], None],
+) -> Maker:
+    if _is_record(topology.buffers[name], topology):
+        return record_maker(name, topology, dims, device)
+    return resource_maker(name, topology, resources, on_fault)
 
 
-def slot_maker(
+def resource_maker(
     name: str,
     topology: Topology,
-    dims: Mapping[str, int],
     resources: Mapping[str, Callable[[], Any]],
-    device: str,
-) -> Callable[[], Any]:
-    """What makes one slot's content in this process; raises `BindError` where a factory is not there."""
-    buffer = topology.buffers[name]
-    declared = topology.types[buffer.type]
-    if isinstance(declared, str):
-        if buffer.type not in resources:
-            raise BindError(
-                f"buffer `{name}` needs a factory for `{buffer.type}`: add it to the executor's `resources`"
-            )
-        return resources[buffer.type]
+    on_fault: Callable[[Exception], None],
+    on_count: Callable[[ResourceCounts], None] | None = None,
+) -> ResourceMaker:
+    """Makes a resource buffer's objects by the executor's factory; raises `BindError` where there is none."""
+    kind = topology.buffers[name].type
+    if kind not in resources:
+        raise BindError(f"buffer `{name}` needs a factory for `{kind}`: add it to the executor's `resources`")
+    return ResourceMaker(name, resources[kind], on_fault, on_count)
 
-    def make() -> Fields:
+
+def record_maker(name: str, topology: Topology, dims: Mapping[str, int], device: str) -> RecordMaker:
+    """Allocates a record's tensors in this process."""
+    declared = topology.types[topology.buffers[name].type]
+    assert not isinstance(declared, str), "only records are allocated"
+
+    def make(place: int) -> Fields:
         import torch
 
+        del place
         with torch.inference_mode(False):  # an inference tensor could not be written on the lanes
             return {
-                field: _tensor(name, field, kind, dims, buffer, device) for field, kind in declared.items()
+                field: _tensor(name, field, kind, dims, topology.buffers[name], device)
+                for field, kind in declared.items()
             }
 
-    return make
+    return RecordMaker(make)
 
 
 def shape_of(buffer: str, field: str, kind: TensorType, dims: Mapping[str, int]) -> list[int]:

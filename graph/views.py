@@ -92,7 +92,7 @@ class NodeViews:
             elif not pool.is_record:
                 buffers[name] = self._slot(name, fields, turn) if Use(name) in written else None
             else:
-                slot = pool.slots[turn % pool.buffer.slots]
+                slot = pool.content(turn % pool.buffer.slots)
                 seen = {
                     f: slot[f] if Use(name, f) in written or Use(name) in written else None for f in fields
                 }
@@ -110,7 +110,7 @@ class NodeViews:
             for name, fields in buffers.items():
                 pool, turn = self.pools[name], self.turn - back
                 if pool.is_record and (pool.buffer.persistent or pool.holds(turn)):
-                    slot = pool.slots[turn % pool.buffer.slots]
+                    slot = pool.content(turn % pool.buffer.slots)
                     unwritten = (field for field in fields if Use(name, field, back) not in self.writes)
                     found.update({str(Use(name, field, back)): slot[field] for field in unwritten})
         return found
@@ -132,7 +132,7 @@ class NodeViews:
 
     def _slot(self, name: str, fields: tuple[str, ...], turn: int) -> Any:
         pool = self.pools[name]
-        slot = pool.slots[turn % pool.buffer.slots]
+        slot = pool.content(turn % pool.buffer.slots)
         return Record({field: slot[field] for field in fields}) if pool.is_record else slot
 
 

@@ -25,9 +25,10 @@ from graph.lanes.carried import pack_error
 from graph.lanes.mailbox import ERROR, Mailbox
 from graph.lanes.shared_step import AwayStep, Common, Share, sharing
 from graph.lanes.thread import NEVER, Semaphore
+from graph.makers import ResourceCounts
 from graph.node import Executor
 from graph.program import LaneProgram
-from graph.shared_slots import SharedViews, allocate_shared
+from graph.shared_slots import SharedPool, SharedViews, allocate_shared
 from graph.stepping import StepRecord
 from graph.topology import Topology
 from graph.trace import SPANS_KEPT, Spans
@@ -210,6 +211,8 @@ class _Lane:
         self._plan, self._inbox, self._up = plan, inbox, up
         self._spans: Spans = deque(maxlen=SPANS_KEPT if plan.record else 0)
         self._started: list[str] = []
+        self._pools: dict[str, SharedPool] = {}
+        self._is_up = False
 
     def live(self) -> None:
         with steady(self._plan.switch_interval_ms):
@@ -220,6 +223,10 @@ class _Lane:
                     self._up.send("started", pack_error(error, self._plan.lane.name))
                     return
                 self._up.send("started", None)
+                self._is_up = True
+                for name, pool in self._pools.items():
+                    if (counts := pool.counts()) is not None:
+                        self._post_counts(name, counts)
                 self._run()
             finally:
                 self._stop()
@@ -234,18 +241,22 @@ class _Lane:
         made = remade(plan.factory, [op.node for op in plan.lane.ops], plan.lane.name)
         executor = replace(made, dims=plan.dims)
         self._nodes = executor.nodes
-        pools = allocate_shared(
+        self._pools = allocate_shared(
             plan.topology,
             {**plan.topology.dims, **plan.dims},
             executor.resources,
             plan.device,
             plan.board,
             plan.lane.name,
+            self._post_fault,
+            self._post_counts,
         )
+        for pool in self._pools.values():
+            pool.open()
         assembly = Assembly(
             plan.topology,
             executor,
-            pools,
+            self._pools,
             self._inbox,
             plan.positions,
             {index: (([semaphore], 1), tokens) for index, (semaphore, tokens) in plan.channels.items()},
@@ -288,8 +299,17 @@ class _Lane:
             try:
                 self._nodes[node].stop()
             except BaseException as error:
-                fault = LifecycleError(node, "stop", error)
-                self._up.post("stop_fault", pack_error(fault, self._plan.lane.name))
+                self._post_fault(LifecycleError(node, "stop", error))
+        for pool in reversed(self._pools.values()):
+            pool.close()
+
+    def _post_counts(self, buffer: str, counts: ResourceCounts) -> None:
+        """From the start on: before, the other side waits for the word that the nodes have started."""
+        if self._is_up:
+            self._up.post("resources", buffer, tuple(counts))
+
+    def _post_fault(self, fault: Exception) -> None:
+        self._up.post("stop_fault", pack_error(fault, self._plan.lane.name))
 
 
 def _tell(up: Up, plan: Plan, turn: int, error: Exception) -> None:

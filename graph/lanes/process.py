@@ -55,7 +55,9 @@ class Upcalls:
     unstarve: Callable[[], None]
     quarantined: Callable[[str, int, int], None]
     stop_fault: Callable[[Exception], None]
-    """A node of the lane failed to stop."""
+    """A node of the lane failed to stop, or a resource to close."""
+    resources: Callable[[str, tuple[int, ...]], None]
+    """How many objects of a buffer that lives there have been made and destroyed."""
 
 
 class ProcessLane:
@@ -121,6 +123,7 @@ class ProcessLane:
             "unstarve": upcalls.unstarve,
             "quarantined": upcalls.quarantined,
             "spans": upcalls.spans,
+            "resources": upcalls.resources,
         }
         while True:
             kind, *content = self._receive()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -99,11 +99,11 @@ class Processes:
 
     # -- what the run is made of -----------------------------------------------------------------------------
 
-    def pools(self) -> Mapping[str, SharedPool]:
+    def pools(self, on_fault: Callable[[Exception], None]) -> Mapping[str, SharedPool]:
         """Every buffer, as far as it is in this process."""
         topology, executor = self._program.topology, self._executor
         return allocate_shared(
-            topology, self._dims, executor.resources, self._options.device, self.board, None
+            topology, self._dims, executor.resources, self._options.device, self.board, None, on_fault
         )
 
     def _make_rings(self) -> dict[int, Ring]:

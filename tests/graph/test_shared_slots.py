@@ -70,7 +70,10 @@ def board_of(topology: Topology) -> Board:
 
 
 def pools_of(topology: Topology, board: Board, here: str | None) -> dict[str, SharedPool]:
-    return allocate_shared(topology, dict(topology.dims), {"Handle": dict}, "cpu", board, here)
+    pools = allocate_shared(topology, dict(topology.dims), {"Handle": dict}, "cpu", board, here, print)
+    for pool in pools.values():
+        pool.open()
+    return pools
 
 
 def test_the_processes_see_the_same_tensors() -> None:

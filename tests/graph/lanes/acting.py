@@ -201,3 +201,11 @@ def ends_itself(node: str, step: Any, slots: Any, data: tuple[str, int, int]) ->
         if code < 0:
             os.kill(os.getpid(), signal.Signals(-code))
         os._exit(code)
+
+
+def grip(name: str, step: Any, slots: Any, unfinished: frozenset[int]) -> None:
+    """Use a resource; some calls are not proved to have ended."""
+    if name == "work":
+        slots.handle[step.index] = True
+        if step.index in unfinished:
+            raise Unfinished

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from graph import RemoteError, RuntimeStopped, StepError, Unfinished
+from graph.makers import ResourceCounts
 from tests.fakes import HANG_S, chain, topology
 from tests.graph.lanes.acting import (
     Failure,
@@ -18,6 +19,7 @@ from tests.graph.lanes.acting import (
     back,
     cross,
     flow,
+    grip,
     look_back,
     nothing,
     release_tells,
@@ -142,6 +144,27 @@ def test_slots_of_an_unfinished_call_are_replaced_in_every_process() -> None:
     assert [slot["y"].data_ptr() for slot in run.pools["box"].slots] != before
     assert all(torch.equal(slot["y"], torch.full((3,), -1.0)) for slot in quarantined)
     assert after == [14.0 + 6] * 3
+
+
+AWAY = topology(
+    types={"Handle": "resource"},
+    buffers={"handle": {"type": "Handle", "slots": 2}},
+    nodes={
+        "take": {"kind": "bind", "acquires": ["handle"]},
+        "work": {"kind": "dispatch", "writes": ["handle"]},
+        "drop": {"kind": "release", "releases": ["handle"]},
+    },
+    edges={"take -> work": {"carries": ["handle"]}, "work -> drop": {"carries": ["handle"]}},
+    lanes={"host": ["take"], "device": ["work"], "out": ["drop"]},
+)
+
+
+def test_resources_that_live_in_the_process_of_a_lane_are_counted_there() -> None:
+    with running(AWAY, ["device"], grip, frozenset({1, 2})) as run:
+        found = [run.submit(index).exception(timeout=HANG_S) for index in range(8)]
+    assert [index for index, error in enumerate(found) if error is not None] == [1, 2]
+    assert run.quarantined == [("handle", 1, 1), ("handle", 0, 2)]
+    assert run.resources() == {"handle": ResourceCounts(made=4, retired=4, rebuilt=2, live=0)}
 
 
 # -- commands, results and errors that cannot be pickled -------------------------------------------------------
