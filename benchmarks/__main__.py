@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.device import is_exact
 from benchmarks.machine import machine
 from benchmarks.peers.laneflow import TOPOLOGY
 from benchmarks.render import as_json, blocks, markdown, screen
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     def steps(workload: Workload) -> int:
         return QUICK_STEPS if args.quick else workload.steps
 
-    before = machine()
+    before = {**machine(), "device": "exact" if is_exact() else "late, since there is no C compiler"}
     found = run(workloads, args.peers, rounds, steps, lambda line: print(line, file=sys.stderr, flush=True))
     shown = blocks(found, workloads, load(str(TOPOLOGY)))
     args.out.mkdir(parents=True, exist_ok=True)

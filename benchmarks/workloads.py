@@ -1,7 +1,7 @@
 """What the peers are measured with: how long each body takes, and of what kind its work is.
 
 Host work is Python that holds the interpreter lock, for a time of its thread's own processor clock. The device
-leaves the lock free: it sleeps, or it is a matrix product in torch on one thread.
+leaves the lock free: it is busy by its own clock, or it is a matrix product in torch on one thread.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
+from benchmarks.device import device
 from benchmarks.work import Body, Work
 
 PRODUCT_MS = 5.0
@@ -35,8 +36,9 @@ class Workload:
 
     def work(self, steps: int, size: int) -> Work:
         """The bodies; `size` is that of the product (see `product_size`)."""
-        device = partial(multiply, size) if self.product else _body(sleep, self.device_ms)
-        return Work(_body(spin, self.prepare_ms), device, _body(spin, self.reclaim_ms), steps)
+        own = device(_nanoseconds(self.device_ms)) if self.device_ms else nothing
+        middle = partial(multiply, size) if self.product else own
+        return Work(_spinning(self.prepare_ms), middle, _spinning(self.reclaim_ms), steps)
 
 
 WORKLOADS = {
@@ -53,8 +55,12 @@ WORKLOADS["W1-stray"] = replace(
 )
 
 
-def _body(kind: Any, milliseconds: float) -> Body:
-    return partial(kind, round(milliseconds * 1e6)) if milliseconds else nothing
+def _spinning(milliseconds: float) -> Body:
+    return partial(spin, _nanoseconds(milliseconds)) if milliseconds else nothing
+
+
+def _nanoseconds(milliseconds: float) -> int:
+    return round(milliseconds * 1e6)
 
 
 def nothing() -> int:
@@ -68,12 +74,6 @@ def spin(nanoseconds: int) -> int:
     while time.thread_time_ns() < end:
         pass
     return 0
-
-
-def sleep(nanoseconds: int) -> int:
-    """A device with a clock of its own: it takes so long, however late the caller comes back."""
-    time.sleep(nanoseconds / 1e9)
-    return nanoseconds
 
 
 def multiply(size: int) -> int:

@@ -57,6 +57,8 @@ class Context:
     """The persistent buffers that the node uses, by name: one record, or one resource, each."""
     stream: Queue | None = None
     """On a `stream` lane its queue, on which the node launches; None on other lanes."""
+    slots: Mapping[str, int] = field(default_factory=dict)
+    """How many slots each of the other buffers has that the node uses, by name."""
 
 
 class Step(Protocol):
@@ -112,8 +114,8 @@ class Executor:
     capabilities: frozenset[str] = frozenset()
     """Short documented words, such as `device_state`, that a topology may require."""
     resources: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
-    """For each `type: resource`, what makes one slot's object at the start of a run. One that has `close()` is destroyed
-    by it: at the end of the run, or as soon as a step was not proved to be through with it."""
+    """For each `type: resource`, what makes one slot's object at the start of a run. One that has `close()` is
+    destroyed by it: at the end of the run, or as soon as a step was not proved to be through with it."""
     dims: Mapping[str, int] = field(default_factory=dict)
     """Sizes that replace the topology's defaults."""
     routes: tuple[str, ...] = ()

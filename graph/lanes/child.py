@@ -33,6 +33,9 @@ from graph.stepping import StepRecord
 from graph.topology import Topology
 from graph.trace import SPANS_KEPT, Spans
 
+SPANS_AT_ONCE = 64
+"""How many are sent in one message where no other message takes them along."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -51,6 +54,8 @@ class Plan:
     """Values, by producer and type, from other processes."""
     outgoing: frozenset[tuple[str, str]]
     """Values that some other process takes."""
+    quiet: frozenset[str]
+    """Routes on which nobody needs to be told that the lane is through with a step."""
     lags: bool
     """Whether the program has lags, so that a lane may starve."""
     checked: bool
@@ -286,8 +291,12 @@ class _Lane:
     def _through(self, step: StepRecord) -> None:
         assert isinstance(step, AwayStep)
         step.left -= 1
-        if step.left == 0:
+        if step.left > 0:
+            return
+        if step.route not in self._plan.quiet:
             self._up.post("through", step.turn, step.own, step.packed_result, self._new_spans())
+        elif len(self._spans) >= SPANS_AT_ONCE:
+            self._up.post("spans", self._new_spans())
 
     def _new_spans(self) -> list[tuple[Any, ...]]:
         found = list(self._spans)

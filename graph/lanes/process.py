@@ -8,7 +8,8 @@ How it works:
   `multiprocessing` take the place of locks on channels that touch the lane, so a step goes from lane to lane as
   directly as between threads, and a failure is there before the failing node signals.
 - Down a pipe go announcements (step, bubble, end), values and failures from elsewhere; up a pipe come values,
-  failures, results with their spans (one message a step), and starving. Frames are marshalled, users' objects are
+  failures, results with their spans (one message a step; none where the step has a later node in this process, since
+  it then has nothing to tell), and starving. Frames are marshalled, users' objects are
   pickled, in the call of the node or the `submit` that hands them over. Nobody waits while he writes: a thread here
   takes announcements off a queue, and both ends always read. Values from one child to another go through here.
 - The thread of the lane here reads what comes up, and does what the lane would have done. The end of the pipe without

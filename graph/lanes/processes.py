@@ -79,10 +79,13 @@ class Processes:
         self.shared = BoardShared(self.board)
         self.mailbox = Mailbox(lambda: self.shared.halted)
         self.rings = self._make_rings()
+        self._quiet = {lane: self._quiet_routes(lane) for lane in self._away}
+        """By process lane, the routes on which it need not tell that it is through with a step."""
         self._takers = self._find_takers()
         self._common = Common(
             self.board, [*positions], self._incoming(None), self.mailbox, self._tell, topology
         )
+        self._untold = self._quiet_nodes()
         self._sees_command = {
             lane for node, lane in self._lane_of.items() if topology.nodes[node].kind in ("prepare", "bind")
         }
@@ -115,6 +118,26 @@ class Processes:
             if {self._lane_of[channel.producer], self._lane_of[channel.consumer]} & self._away
         }
 
+    def _quiet_routes(self, lane: str) -> frozenset[str]:
+        """Those on which a lane of this process is always through later, and the lane has no result to send."""
+        topology, before = self._program.topology, self._program.graph.before
+        found = []
+        for route, nodes in topology.steps_routes().items():
+            own = [node for node in nodes if self._lane_of[node] == lane]
+            here = [node for node in nodes if self._lane_of[node] not in self._away]
+            emits = any(topology.nodes[node].emits is not None for node in own)
+            if not emits and all(any(before(node, other) for other in here) for node in own):
+                found.append(route)
+        return frozenset(found)
+
+    def _quiet_nodes(self) -> dict[str, int]:
+        """By route, how many nodes of a step nobody tells of."""
+        routes = self._program.topology.steps_routes()
+        return {
+            route: sum(route in self._quiet.get(self._lane_of[node], ()) for node in nodes)
+            for route, nodes in routes.items()
+        }
+
     def _plan(self, name: str, positions: Mapping[str, int]) -> Plan:
         program, options = self._program, self._options
         lane = next(lane for lane in program.lanes if lane.name == name)
@@ -135,6 +158,7 @@ class Processes:
                 for key, takers in self._takers.items()
                 if self._lane_of[key[0]] == name and takers - {name}
             ),
+            self._quiet[name],
             program.max_lag > 0,
             options.checked,
             options.record,
@@ -145,7 +169,8 @@ class Processes:
     def new_record(self, *arguments: Any) -> StepRecord:
         """The record of a step that is about to arrive; raises `TypeError` where its command cannot be sent."""
         self.mailbox.forget(arguments[0] - self.board.window)
-        return OwnStep(self._common, bool(self._sees_command & self._away), *arguments)
+        route = arguments[2]
+        return OwnStep(self._common, bool(self._sees_command & self._away), self._untold[route], *arguments)
 
     def _command(self, lane: str, record: StepRecord) -> bytes | None:
         assert isinstance(record, OwnStep)

@@ -133,12 +133,16 @@ class SharedStep(StepRecord):
 
 
 class OwnStep(SharedStep):
-    """The record in the process of the run, which has the ticket. Made before the step arrives."""
+    """The record in the process of the run, which has the ticket. Made before the step arrives.
+
+    `untold` is how many of its nodes are through before another of them that is waited for.
+    """
 
     def __init__(
         self,
         common: Common,
         sends_command: bool,
+        untold: int,
         turn: int,
         index: int,
         route: str,
@@ -149,6 +153,7 @@ class OwnStep(SharedStep):
         facts = common.board.facts(turn)
         facts[:] = bytes(len(facts))
         super().__init__(common, turn, index, route, visits, command, rows)
+        self.pending = list(range(len(visits) - untold))
         self.packed_command = pack(self.command, "the command") if sends_command else None
 
     def resolve(self) -> None:
