@@ -102,6 +102,8 @@ class Elsewhere:
 class ResourceMaker:
     """Objects of the executor's factory. One that has `close()` is destroyed by it, once.
 
+    What a factory puts on a device must be there when it returns: other queues do not wait for it.
+
     What `close` raises is handed to `on_fault` as a `LifecycleError`; the object counts as destroyed.
     """
 

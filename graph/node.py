@@ -114,8 +114,9 @@ class Executor:
     capabilities: frozenset[str] = frozenset()
     """Short documented words, such as `device_state`, that a topology may require."""
     resources: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
-    """For each `type: resource`, what makes one slot's object at the start of a run. One that has `close()` is
-    destroyed by it: at the end of the run, or as soon as a step was not proved to be through with it."""
+    """For each `type: resource`, what makes one slot's object at the start of a run; what that puts on a device must
+    be there when it returns. One that has `close()` is destroyed by it: at the end of the run, or as soon as a step
+    was not proved to be through with it."""
     dims: Mapping[str, int] = field(default_factory=dict)
     """Sizes that replace the topology's defaults."""
     routes: tuple[str, ...] = ()

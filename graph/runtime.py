@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
@@ -17,39 +17,29 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
-import torch
-
-from graph.admission import Admission
-from graph.assembly import Assembly
 from graph.bind import bind
 from graph.checked import check_rest
 from graph.errors import (
-    BindError,
     DeviceLost,
     InternalError,
     LaneDied,
-    LifecycleError,
     RuntimeStopped,
-    StepError,
     Stuck,
 )
 from graph.interpreter import SWITCH_INTERVAL_MS, steady
-from graph.lanes import thread as lane_thread
 from graph.lanes.board import FREE
-from graph.lanes.process import ProcessLane, Upcalls
-from graph.lanes.processes import Options, Processes
-from graph.lanes.queue import MakeQueue, queue_maker
-from graph.lanes.stream import StreamLane
-from graph.lanes.thread import LaneThread, Ring, Semaphore, Shared
+from graph.lanes.mains import Mains
+from graph.lanes.processes import Options
+from graph.lanes.queue import MakeQueue
+from graph.lanes.thread import LaneThread
 from graph.makers import ResourceCounts
 from graph.node import Executor, Rows
-from graph.program import Op, Program
+from graph.parts import put_together
+from graph.program import Program
 from graph.rows import RequestRows
-from graph.shared_slots import SharedViews
-from graph.slots import Pool, allocate, request_rows
-from graph.stepping import StepRecord, cut_short, stopped
-from graph.trace import SPANS_KEPT, Span, Spans, Trace, collect, read_clock, this_process, versions
-from graph.views import NodeViews
+from graph.slots import request_rows
+from graph.stepping import cut_short, stopped
+from graph.trace import Span, Trace, collect, read_clock, this_process, versions
 from graph.waits import wait_graph
 
 GRACE_S = 1.0
@@ -99,86 +89,33 @@ class Runtime:
         topology = self.program.topology
         count = request_rows(topology, executor.dims)
         self.rows = None if count is None else RequestRows(count)
-        self._device, self._threads, self._drain_timeout = device, threads, drain_timeout
-        self._switch_interval_ms = switch_interval_ms
+        self._drain_timeout = drain_timeout
         self._routes = {name: frozenset(nodes) for name, nodes in topology.steps_routes().items()}
-        names = [op.node for lane in self.program.lanes for op in lane.ops]
-        self._position = {name: position for position, name in enumerate(names)}
-        self._lane_faults: list[Exception] = []
+        self._fault: BaseException | None = None
+        """What has ended the run."""
+        self._faults: list[Exception] = []
         """Of nodes that failed to start or to stop, of resources that did not close, and of lanes whose nodes could
         not be had."""
-        self._away_resources: dict[str, ResourceCounts] = {}
-        """Of resource buffers that live with a process lane, as last heard."""
-        self._processes: Processes | None = None
-        if any(lane.worker == "process" for lane in self.program.lanes):
-            options = Options(device, checked, record, threads, switch_interval_ms)
-            self._processes = Processes(self.program, executor, self._position, self.capacity, options)
-            self.pools: Mapping[str, Pool] = self._processes.pools(self._lane_faults.append)
-            self._shared: Shared = self._processes.shared
-        else:
-            self.pools = allocate(
-                topology, executor.dims, executor.resources, device, self._lane_faults.append
-            )
-            self._shared = Shared({}, [0] * len(names))
-        self._admission = self._new_admission()
-        self._outbox = self._admission.outbox
-        self._streams = {
-            lane.name: StreamLane(lane, topology, self.program.graph, self._shared, completion_timeout)
-            for lane in self.program.lanes
-            if lane.worker == "stream"
-        }
-        self._make_queue = make_queue or (queue_maker(device) if self._streams else None)
-        self._spans: list[Spans] = [deque(maxlen=SPANS_KEPT if record else 0) for _ in self.program.lanes]
-        self._fault: BaseException | None = None
-        self._channels = self._new_channels()
-        self._assembly = self._new_assembly()
-        self._views = self._assembly.views
-        self._ops = [
-            self._assembly.ops(lane, spans) if lane.worker != "process" else []
-            for lane, spans in zip(self.program.lanes, self._spans, strict=True)
-        ]
-        self._away_spans = dict.fromkeys((lane.name for lane in self.program.lanes), 0)
-        """How many spans have come from each process lane; of older ones the span may be dropped."""
+        options = Options(device, checked, record, threads, switch_interval_ms)
+        self._parts = put_together(
+            self.program,
+            executor,
+            options,
+            self.capacity,
+            completion_timeout,
+            make_queue,
+            self._quarantine,
+            self._faults.append,
+        )
+        self.pools = self._parts.pools
+        self._shared, self._admission = self._parts.shared, self._parts.admission
+        self._outbox, self._processes = self._admission.outbox, self._parts.processes
         self._ready = threading.Barrier(len(self.program.lanes) + 1)
+        self._mains = Mains(self._parts, self._ready, self._faults, self._died, self._lost, self._quarantine)
         self._lanes: list[LaneThread] = []
         self._forgetting = threading.Lock()
         """Held while lanes and semaphores are let go of, or looked at for the last time."""
         self._scope = ExitStack()
-
-    def _new_admission(self) -> Admission:
-        if self._processes is None:
-            return Admission(self.program, self._shared, self._position, self.capacity)
-        return Admission(
-            self.program,
-            self._shared,
-            self._position,
-            self.capacity,
-            self._processes.new_record,
-            self._processes.lanes.values(),
-        )
-
-    def _new_channels(self) -> list[Ring]:
-        across = {} if self._processes is None else self._processes.rings
-        return [
-            across.get(index) or (_semaphores(channel.capacity, channel.tokens), channel.capacity)
-            for index, channel in enumerate(self.program.channels)
-        ]
-
-    def _new_assembly(self) -> Assembly:
-        tokens = [channel.tokens for channel in self.program.channels]
-        processes = self._processes
-        return Assembly(
-            self.program.topology,
-            self.executor,
-            self.pools,
-            self._shared.records,
-            self._position,
-            dict(enumerate(zip(self._channels, tokens, strict=True))),
-            self._quarantine,
-            self.checked,
-            NodeViews if processes is None else partial(SharedViews, processes.board),
-            {} if processes is None else processes.shares(),
-        )
 
     # -- starting and stopping -------------------------------------------------------------------------------
 
@@ -186,21 +123,15 @@ class Runtime:
         if self._lanes or self._admission.closed:
             raise RuntimeStopped("a run is entered once; make a new Runtime")
         try:
-            self._scope.enter_context(steady(self._switch_interval_ms))
+            self._scope.enter_context(steady(self._parts.options.switch_interval_ms))
             for pool in self.pools.values():
                 pool.open()
-            self._lanes = [
-                LaneThread(f"laneflow-{lane.name}", self._main_of(position))
-                for position, lane in enumerate(self.program.lanes)
-            ] + [
-                LaneThread(f"laneflow-{name}-completion", partial(self._completion_main, name))
-                for name in self._streams
-            ]
+            self._lanes = self._mains.threads()
             for lane in self._lanes:
                 lane.start()
             self._ready.wait()
-            if self._lane_faults:
-                raise self._lane_faults[0]
+            if self._faults:
+                raise self._faults[0]
             self._check_fault()
             return self
         except BaseException:
@@ -256,14 +187,14 @@ class Runtime:
         finally:
             self._leave()
         self._check_fault()
-        if self._lane_faults:
-            raise self._lane_faults[0]
+        if self._faults:
+            raise self._faults[0]
 
     def _check_rest(self) -> None:
         """In a checked run, once all lanes have ended as they should and the semaphores are still there."""
         with self._forgetting:
-            if self.checked and self._lanes and not self._shared.halted and not self._lane_faults:
-                check_rest(self.program, self._channels, self._done(), self.held_slots())
+            if self.checked and self._lanes and not self._shared.halted and not self._faults:
+                check_rest(self.program, self._parts.channels, self._parts.done(), self.held_slots())
 
     def _check_fault(self) -> None:
         if isinstance(self._fault, LaneDied | DeviceLost):
@@ -315,11 +246,11 @@ class Runtime:
         """Wake every lane; each ends instead of going on."""
         self._shared.halted = True
         self._admission.ring()
-        for stream in self._streams.values():
+        for stream in self._parts.streams.values():
             stream.wake()
         if self._processes is not None:
             self._processes.halt()
-        for locks, _ in self._channels:
+        for locks, _ in self._parts.channels:
             for lock in locks:
                 try:
                     lock.release()
@@ -367,142 +298,11 @@ class Runtime:
 
     # -- called by lanes -------------------------------------------------------------------------------------
 
-    def _through(self, step: StepRecord) -> None:
-        """A node is through with the step; the last one completes it."""
-        if step.pending.pop() == 0:
-            self._outbox.complete(step)
-
-    def _lane_main(self, position: int) -> None:
-        lane = self.program.lanes[position]
-        stream = self._streams.get(lane.name)
-        started: list[Op] = []
-        try:
-            try:
-                if self._threads is not None:
-                    torch.set_num_threads(self._threads)
-                if stream is not None:
-                    self._open_stream(stream)
-                for op in lane.ops:
-                    self._call_lifecycle(op, "start")
-                    started.append(op)
-            finally:
-                self._ready.wait()
-            bell, admission = self._admission.bell(lane.name), self._admission
-            if stream is not None:
-                stream.launch(self._ops[position], bell, admission.starve)
-                return
-            lane_thread.run(
-                self._ops[position], self._shared, bell, admission.starve, admission.unstarve, self._through
-            )
-        except (BindError, LifecycleError, threading.BrokenBarrierError):
-            pass  # noted already, and raised from `__enter__`
-        except BaseException as fault:
-            self._died(fault)
-        finally:
-            if stream is not None:
-                stream.close()
-            for op in reversed(started):
-                try:
-                    self._call_lifecycle(op, "stop")
-                except LifecycleError:
-                    continue  # noted; the other nodes still stop
-
-    def _open_stream(self, stream: StreamLane) -> None:
-        """Make the lane's queue; a thread that does the work of a queue gets as many torch threads as a lane."""
-        assert self._make_queue is not None
-        try:
-            stream.open(self._make_queue, self._device)
-        except Exception as error:
-            fault = BindError(f"lane `{stream.name}` gets no queue on `{self._device}`: {error!r}")
-            fault.__cause__ = error
-            self._lane_faults.append(fault)
-            raise fault from error
-        if self._threads is not None and stream.queue is not None:
-            stream.queue.enqueue(partial(torch.set_num_threads, self._threads))
-            stream.queue.mark()  # it is no part of the first call
-
-    def _completion_main(self, name: str) -> None:
-        try:
-            self._streams[name].complete(
-                self._admission.unstarve, self._through, partial(self._device_lost, name)
-            )
-        except BaseException as fault:
-            self._died(fault)
-
-    def _device_lost(self, name: str, error: DeviceLost) -> None:
-        """End the run in order: steps that have yet to come to the lane's device fail, others come to their end."""
-        self._fault = self._fault or error
-        self._admission.close()
-        ops = next(lane.ops for lane in self.program.lanes if lane.name == name)
-        for step in self._outbox.unresolved():
-            ahead = (
-                op.node
-                for op in ops
-                if op.node in step.visits and self._shared.done[self._position[op.node]] <= step.turn + op.lag
-            )
-            node = next(ahead, None)
-            if node is not None and not step.cancel(stopped()):
-                failure = StepError(node, step.index, error)
-                failure.__cause__ = error
-                step.fail(failure)
-        self._admission.end()
-
-    def _main_of(self, position: int) -> Callable[[], None]:
-        lane = self.program.lanes[position]
-        if self._processes is None or lane.worker != "process":
-            return partial(self._lane_main, position)
-        return partial(self._process_main, position, self._processes, self._processes.lanes[lane.name])
-
-    def _process_main(self, position: int, processes: Processes, lane: ProcessLane) -> None:
-        """Stands here for a lane that is in another process."""
-        try:
-            try:
-                lane.start()
-            except (BindError, LifecycleError) as fault:
-                self._lane_faults.append(fault)
-                return
-            finally:
-                self._ready.wait()
-            lane.serve(self._upcalls(position, processes, lane.name))
-        except threading.BrokenBarrierError:
-            pass  # the run has not started
-        except BaseException as fault:
-            if not lane.killed:
-                self._died(fault)
-        finally:
-            lane.end()
-
-    def _upcalls(self, position: int, processes: Processes, lane: str) -> Upcalls:
-        def through(turn: int, nodes: int, result: bytes | None) -> None:
-            step = self._shared.records.get(turn)
-            if step is None:
-                return  # given up meanwhile
-            if result is not None:
-                processes.take_result(lane, step, result)
-            for _ in range(nodes):
-                self._through(step)
-
-        def spans(found: list[tuple[Any, ...]]) -> None:
-            self._spans[position].extend(found)
-            self._away_spans[lane] += len(found)
-
-        def resources(buffer: str, counts: tuple[int, ...]) -> None:
-            self._away_resources[buffer] = ResourceCounts(*counts)
-
-        return Upcalls(
-            through,
-            spans,
-            processes.value,
-            partial(processes.failed, lane),
-            self._admission.starve,
-            self._admission.unstarve,
-            self._quarantine,
-            self._lane_faults.append,
-            resources,
-        )
-
     def _quarantine(self, buffer: str, slot: int, step: int) -> None:
         self.quarantined.append((buffer, slot, step))
+
+    def _lost(self, error: DeviceLost) -> None:
+        self._fault = self._fault or error
 
     def _died(self, fault: BaseException) -> None:
         """The lane cannot go on: end the run, and let nobody wait for what will not come."""
@@ -514,21 +314,6 @@ class Runtime:
             partial(LaneDied, died.lane, died.exit_code) if isinstance(died, LaneDied) else _internal
         )
 
-    def _call_lifecycle(self, op: Op, phase: str) -> None:
-        implementation = self.executor.nodes[op.node]
-        try:
-            if phase == "start":
-                stream = self._streams.get(self.program.graph.lane[op.node])
-                queue = None if stream is None else stream.queue
-                implementation.start(self._assembly.context(op.node, self._device, queue))
-            else:
-                implementation.stop()
-        except BaseException as error:
-            fault = LifecycleError(op.node, phase, error)
-            fault.__cause__ = error
-            self._lane_faults.append(fault)
-            raise fault from error
-
     # -- looking at a run ------------------------------------------------------------------------------------
 
     @property
@@ -538,19 +323,13 @@ class Runtime:
 
     def spans(self) -> list[Span]:
         """Every recorded firing so far, in order of start."""
-        return collect(self._spans)
+        return collect(self._parts.spans)
 
     def trace(self, rank: int = 0, notes: Mapping[str, str] | None = None) -> Trace:
         """The run so far, to be written or reported.
 
         `rank` tells the processes of one run apart; `notes` is what the application has to say of the run.
         """
-        fired = [
-            sum(op.firing.fired for op in ops) + self._away_spans[lane.name]
-            for lane, ops in zip(self.program.lanes, self._ops, strict=True)
-        ]
-        kept = [len(spans) for spans in self._spans]
-        lanes = [lane.name for lane in self.program.lanes]
         return Trace(
             topology=self.program.topology,
             spans=tuple(self.spans()),
@@ -559,9 +338,7 @@ class Runtime:
             dims={**self.program.topology.dims, **self.executor.dims},
             fallback=self.fallback_reason,
             versions=versions(),
-            dropped={
-                lane: max(0, count - left) for lane, count, left in zip(lanes, fired, kept, strict=True)
-            },
+            dropped=self._parts.dropped(),
             bubbles=self.bubbles,
             notes=notes or {},
         )
@@ -577,21 +354,16 @@ class Runtime:
 
     def resources(self) -> dict[str, ResourceCounts]:
         """For each buffer of a resource, how many of its objects were made, retired, rebuilt and are live."""
-        here = {name: pool.counts() for name, pool in self.pools.items()}
-        return {name: counts for name, counts in here.items() if counts is not None} | self._away_resources
+        return self._parts.resources()
 
     def wait_graph(self) -> str:
         """Which node of which step each lane is in or waits at, and for what; to be had at any time."""
-        return wait_graph(self.program, self._done(), self._shared.arrived, self._step_name)
+        return wait_graph(self.program, self._parts.done(), self._shared.arrived, self._step_name)
 
     @property
     def bubbles(self) -> int:
         """Turns that went by without a step, so that no result had to wait for one."""
         return self._admission.bubbles
-
-    def _done(self) -> dict[str, int]:
-        """For each node, how many turns it is through."""
-        return {name: self._shared.done[position] for name, position in self._position.items()}
 
     def _step_name(self, turn: int) -> str:
         if turn >= self._shared.arrived:
@@ -617,11 +389,3 @@ def _check_numbers(
 
 def _internal() -> InternalError:
     return InternalError("a lane ended by a fault of laneflow's own; please report it")
-
-
-def _semaphores(count: int, free: int) -> list[Semaphore]:
-    """Binary semaphores of which the first `free` are open."""
-    locks: list[Semaphore] = [threading.Lock() for _ in range(max(count, 1))]
-    for lock in locks[free:]:
-        lock.acquire()
-    return locks

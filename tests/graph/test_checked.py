@@ -133,7 +133,7 @@ def test_a_token_too_few_at_rest_is_our_bug() -> None:
     run = probed("pingpong").run(checked=True)
     with pytest.raises(InternalError, match="tokens"), run:
         run.submit(0).result(timeout=HANG_S)
-        run._channels[0][0].append(_open_lock())
+        run._parts.channels[0][0].append(_open_lock())
 
 
 def _open_lock() -> Any:

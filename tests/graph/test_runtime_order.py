@@ -39,7 +39,7 @@ class CountedLock:
 def drive(probes: Probed, routes: list[str | None], seed: int, sporadic: bool = False) -> None:
     source, resolved, overflows = random.Random(seed), list[int](), list[str]()
     run = probes.run(checked=True, switch_interval_ms=None)
-    for channel, (locks, _) in zip(run.program.channels, run._channels, strict=True):
+    for channel, (locks, _) in zip(run.program.channels, run._parts.channels, strict=True):
         locks[:] = [
             CountedLock(lock, overflows, f"{channel.producer} -> {channel.consumer}") for lock in locks
         ]

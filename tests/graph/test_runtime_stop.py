@@ -346,7 +346,7 @@ def test_a_lane_that_dies_of_our_own_fault_ends_the_run(
 ) -> None:
     probes = probed(name)
     run = probes.run(queue=5)
-    device = next(op for ops in run._ops for op in ops if op.node == "dispatch")
+    device = next(op for ops in run._parts.ops for op in ops if op.node == "dispatch")
     fire = device.firing.fire
 
     def broken(record: Any) -> None:

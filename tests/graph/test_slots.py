@@ -192,7 +192,7 @@ def test_slot_counts_whose_views_repeat_too_seldom_are_not_kept() -> None:
     with probes.run() as run:
         for index in range(200):
             run.submit(index).result(timeout=HANG_S)
-    assert max(len(views.made) for views in run._views) <= 97
+    assert max(len(views.made) for views in run._parts.assembly.views) <= 97
 
 
 # -- quarantine ----------------------------------------------------------------------------------------------

@@ -200,7 +200,7 @@ def test_a_step_in_a_process_is_drained_when_the_block_is_left() -> None:
 
 def test_a_fault_of_our_own_in_the_child_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     run = running(CHAIN, ["lane1"], nothing)
-    monkeypatch.setitem(run._position, "use", 10**6)
+    monkeypatch.setitem(run._parts.position, "use", 10**6)
     with pytest.raises(InternalError) as raised, run:
         die(run, [])
     assert isinstance(raised.value.__cause__, IndexError)

@@ -26,7 +26,7 @@ def drive(probes: Streamed, seed: int, steps: int, sporadic: bool = False, check
     names = probes.program.topology.steps_routes()
     taken = [source.choice(list(names)) for _ in range(steps)]
     run = probes.run(checked=checked, switch_interval_ms=None)
-    for channel, (locks, _) in zip(run.program.channels, run._channels, strict=True):
+    for channel, (locks, _) in zip(run.program.channels, run._parts.channels, strict=True):
         locks[:] = [
             CountedLock(lock, overflows, f"{channel.producer} -> {channel.consumer}") for lock in locks
         ]
