@@ -2,6 +2,7 @@
 
 Peers on the same workloads, side by side in interleaved rounds, each in a process of its own. A table in Markdown and
 every single call as JSON go to the folder of results; the figures on one screen go to standard output.
+`python -m benchmarks.gpu` has these workloads on a GPU.
 """
 
 from __future__ import annotations
