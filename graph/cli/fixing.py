@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import shutil
+import tempfile
 from pathlib import Path
 
 from graph.cli.sources import STDIN_FILE, Sources
@@ -43,10 +45,22 @@ def fix(sources: Sources, target: str) -> str:
 
 
 def _write(file: Path, text: str) -> None:
-    """The text in place of what the file holds, with the byte order mark that it may begin with."""
+    """The text in place of what the file holds, with the byte order mark that it may begin with.
+
+    In one go: whoever looks, and whatever happens meanwhile, the file is the old one or the new one.
+    """
     try:
-        marked = file.read_bytes().startswith(BOM)
-        file.write_bytes((BOM if marked else b"") + text.encode())
+        place = file.resolve()
+        with place.open("r+b") as old:  # refused where the file may not be written
+            marked = old.read(len(BOM)) == BOM
+        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as new:
+            try:
+                new.write((BOM if marked else b"") + text.encode())
+                shutil.copymode(place, new.name)
+                Path(new.name).replace(place)
+            except BaseException:
+                Path(new.name).unlink(missing_ok=True)
+                raise
     except OSError as error:
         raise NotWritten(f"cannot write {shown(str(file))}: {error.strerror}") from error
 

@@ -91,14 +91,14 @@ def test_a_machines_document_stays_whole(laneflow, write):
     assert "+++ " in called.err
 
 
-def refuse(self, data):
+def refuse(self, target):
     raise PermissionError(errno.EACCES, "Permission denied", str(self))
 
 
 def test_a_file_that_cannot_be_written_is_told_and_the_rest_goes_on(laneflow, write, monkeypatch):
     write("a.yaml", files.RACE)
     write("b.yaml", files.SOUND)
-    monkeypatch.setattr(Path, "write_bytes", refuse)
+    monkeypatch.setattr(Path, "replace", refuse)
     called = laneflow("validate", "a.yaml", "b.yaml", "--fix", "--format", "json")
     assert called.code == 1
     assert called.err == "cannot write a.yaml: Permission denied\n"
@@ -108,10 +108,30 @@ def test_a_file_that_cannot_be_written_is_told_and_the_rest_goes_on(laneflow, wr
 def test_what_cannot_be_written_fails_even_where_only_warnings_were_to_mend(laneflow, write, monkeypatch):
     write("ring.yaml", files.IDLE_LIMIT)
     assert laneflow("validate", "ring.yaml").code == 0
-    monkeypatch.setattr(Path, "write_bytes", refuse)
+    monkeypatch.setattr(Path, "replace", refuse)
     called = laneflow("validate", "ring.yaml", "--fix")
     assert "cannot write ring.yaml" in called.err
     assert called.code == 1
+
+
+def test_a_file_is_the_old_one_or_the_new_one_and_nothing_is_left_beside_it(laneflow, write, monkeypatch):
+    """It used to be written in place, and half of it was left where that was cut short."""
+    path = write("ring.yaml", COMMENTED)
+    monkeypatch.setattr(Path, "replace", refuse)
+    laneflow("validate", "ring.yaml", "--fix")
+    assert path.read_text() == COMMENTED
+    assert [one.name for one in path.parent.iterdir()] == ["ring.yaml"]
+
+
+def test_what_a_link_stands_for_is_mended_and_keeps_its_mode(laneflow, write):
+    path = write("ring.yaml", COMMENTED)
+    path.chmod(0o640)
+    link = path.with_name("link.yaml")
+    link.symlink_to(path)
+    assert laneflow("validate", "link.yaml", "--fix").code == 0
+    assert link.is_symlink()
+    assert path.read_text() != COMMENTED
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_byte_order_mark_is_kept(laneflow, write):
