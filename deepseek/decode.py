@@ -6,7 +6,9 @@ reads and where, and reclaim keeps it; elsewhere both stay in the request's row 
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -18,9 +20,11 @@ from deepseek.model.network import Model
 from deepseek.prefill_step import Begun
 from deepseek.request_rows import owned, read_rows
 from deepseek.sizes import Sizes
+from deepseek.state import Caches
 from deepseek.steps import Batch, Row, Sampled
 from graph.node import Context, Ports, Step
 from nodes import BindNode, DispatchNode, PrepareNode, ReclaimNode, ReleaseNode
+from nodes.device_call import DeviceCall, staged
 
 
 class Prepare(PrepareNode):
@@ -73,26 +77,35 @@ class Dispatch(DispatchNode):
     A place whose generation is not its row's runs on the scrap row and yields nothing.
     """
 
-    ports = Ports(
-        reads=("inputs",),
-        writes=("outputs", "state", "caches"),
-        types={
-            "inputs": "DecodeInputs",
-            "outputs": "DecodeOutputs",
-            "state": "RequestState",
-            "caches": "Caches",
-        },
+    ports = staged(
+        Ports(
+            reads=("inputs",),
+            writes=("outputs", "state", "caches"),
+            types={
+                "inputs": "DecodeInputs",
+                "outputs": "DecodeOutputs",
+                "state": "RequestState",
+                "caches": "Caches",
+            },
+        ),
+        "inputs",
+        "outputs",
     )
 
     def __init__(self, model: Model) -> None:
         self.model = model
 
+    def start(self, context: Context) -> None:
+        self.call = DeviceCall(context, "inputs", "outputs")
+        self.state, self.caches = context.buffers["state"], context.buffers["caches"]
+
     def run(self, step: Step, slots: Any) -> None:
-        began = time.thread_time_ns()
-        with torch.inference_mode():
-            store(slots.outputs, decode_step(self.model, slots.inputs, slots.state, slots.caches))
-        if slots.outputs.sampled.device.type == "cpu":
-            step.device_time(time.thread_time_ns() - began)
+        inputs, outputs = self.call.tensors(slots, "inputs"), self.call.tensors(slots, "outputs")
+        self.call(step, self.work(inputs, outputs))
+
+    def work(self, inputs: SimpleNamespace, outputs: SimpleNamespace) -> Callable[[], object]:
+        """What the device does for a step with these slots, whose fields are those of the two records."""
+        return partial(decode_into, outputs, self.model, inputs, self.state, self.caches)
 
 
 class Reclaim(ReclaimNode):
@@ -131,10 +144,15 @@ def collect(inputs: Any, outputs: Any, tails: Any) -> tuple[Sampled, ...]:
     )
 
 
+def decode_into(outputs: Any, model: Model, inputs: Any, state: Any, caches: Caches) -> None:
+    """One decode step, its result in the slot `outputs`."""
+    store(outputs, decode_step(model, inputs, state, caches))
+
+
 def store(record: Any, values: Decoded | Begun) -> None:
-    """Copy what a step yields into the slot whose fields have its names."""
+    """Copy what a step yields into the slot whose fields have its names; nobody waits for the device."""
     for name, value in values._asdict().items():
-        getattr(record, name).copy_(value)
+        getattr(record, name).copy_(value, non_blocking=True)
 
 
 def fill(target: Tensor, values: list[int] | list[float]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from deepseek.bundled import PATH
+from deepseek.captured import CapturedDispatch
 from deepseek.checkpoint import load_model, read_config
 from deepseek.compiled import Choice, CompiledDispatch, StepShape, choose
 from deepseek.decode import Bind, Dispatch, Prepare, Reclaim, Release
@@ -21,6 +22,7 @@ from deepseek.retire import PrepareRetire, RunRetire
 from deepseek.sizes import Sizes
 from deepseek.state import Caches
 from graph.node import Executor, Node
+from nodes.copying import CopyNode
 
 ROUTES = ("decode", "prefill", "retire")
 """What the engine cannot do without; `mixed` it uses where there is one."""
@@ -39,6 +41,8 @@ class Origin:
     device: str = "cpu"
     shape: StepShape | None = None
     """That of the compiled step by which decode steps run; None for the eager way."""
+    captures: bool = True
+    """Whether eager decode steps are captured where they can be."""
 
     def load(self, sizes: Sizes) -> Model:
         """Raises `CheckpointError`."""
@@ -54,21 +58,24 @@ class Origin:
     def dispatch(self, model: Model) -> Node:
         """Raises `RuntimeError` where the compiled step is not in the cache any more."""
         if self.shape is None:
-            return Dispatch(model)
+            return CapturedDispatch(model) if self.captures else Dispatch(model)
         choice = choose(self.shape, self.device, "cached")
         if choice.step is None:
             raise RuntimeError(f"no compiled decode step: {choice.reason}")
         return CompiledDispatch(model, *choice.step)
 
 
-def executor(model: Model, sizes: Sizes, *, device: str = "cpu", compiled: Choice | None = None) -> Executor:
+def executor(
+    model: Model, sizes: Sizes, *, device: str = "cpu", compiled: Choice | None = None, captures: bool = True
+) -> Executor:
     """Nodes that decode with `model`, which has its prediction block where `sizes.rows` is above 1.
 
-    With `compiled`, decode steps run as it has chosen for these sizes; without, eager. See `deferred` for lanes in
-    processes.
+    With `compiled`, decode steps run as it has chosen for these sizes; without, eager, and captured where
+    `CapturedDispatch` can unless `captures` is false. See `deferred` for lanes in processes.
     """
     ready = compiled.step if compiled else None
-    dispatch = CompiledDispatch(model, *ready) if ready else Dispatch(model)
+    eager = CapturedDispatch(model) if captures else Dispatch(model)
+    dispatch = CompiledDispatch(model, *ready) if ready else eager
 
     def caches() -> Caches:
         return Caches.allocate(model.config, **_state_sizes(sizes), dtype=model.dtype, device=device)
@@ -108,6 +115,11 @@ def _executor(sizes: Sizes, dispatch: Node, prefill: Node, caches: Callable[[], 
         "reclaim_mixed": ReclaimMixed(),
         "prepare_retire": PrepareRetire(sizes),
         "retire": RunRetire(),
+        "copy_in": CopyNode("inputs", "device_inputs", "DecodeInputs"),
+        "copy_out": CopyNode("device_outputs", "outputs", "DecodeOutputs"),
+        "copy_in_prompts": CopyNode("prompts", "device_prompts", "PromptChunks"),
+        "copy_out_firsts": CopyNode("device_firsts", "firsts", "FirstTokens"),
+        "copy_in_retiring": CopyNode("retiring", "device_retiring", "Retiring"),
     }
     able = CAPABILITIES | {"mtp"} if sizes.rows > 1 else CAPABILITIES
     return Executor(nodes, able, {"Caches": caches}, sizes.dims, ROUTES)

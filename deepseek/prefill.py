@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,9 +12,11 @@ from deepseek.host_tails import keep
 from deepseek.model.network import Model
 from deepseek.prefill_step import prefill_step
 from deepseek.sizes import Sizes
+from deepseek.state import Caches
 from deepseek.steps import Batch, Row, Sampled
 from graph.node import Context, Ports, Step
 from nodes import DispatchNode, PrepareNode, ReclaimNode, ReleaseNode
+from nodes.device_call import DeviceCall, staged
 
 _REQUEST = ("prompts.rows", "prompts.generation")
 
@@ -52,23 +55,31 @@ class RunPrefill(DispatchNode):
     A chunk whose generation is not the row's runs on the scrap row and yields nothing.
     """
 
-    ports = Ports(
-        reads=("prompts",),
-        writes=("firsts", "state", "caches"),
-        types={
-            "prompts": "PromptChunks",
-            "firsts": "FirstTokens",
-            "state": "RequestState",
-            "caches": "Caches",
-        },
+    ports = staged(
+        Ports(
+            reads=("prompts",),
+            writes=("firsts", "state", "caches"),
+            types={
+                "prompts": "PromptChunks",
+                "firsts": "FirstTokens",
+                "state": "RequestState",
+                "caches": "Caches",
+            },
+        ),
+        "prompts",
+        "firsts",
     )
 
     def __init__(self, model: Model) -> None:
         self.model = model
 
+    def start(self, context: Context) -> None:
+        self.call = DeviceCall(context, "prompts", "firsts")
+        self.state, self.caches = context.buffers["state"], context.buffers["caches"]
+
     def run(self, step: Step, slots: Any) -> None:
-        with torch.inference_mode():
-            store(slots.firsts, prefill_step(self.model, slots.prompts, slots.state, slots.caches))
+        prompts, firsts = self.call.tensors(slots, "prompts"), self.call.tensors(slots, "firsts")
+        self.call(step, partial(_prefill_into, firsts, self.model, prompts, self.state, self.caches))
 
 
 class ReclaimPrefill(ReclaimNode):
@@ -118,6 +129,10 @@ class ReleasePrefill(ReleaseNode):
     """Gives the chunks' slots back."""
 
     ports = Ports()
+
+
+def _prefill_into(firsts: Any, model: Model, prompts: Any, state: Any, caches: Caches) -> None:
+    store(firsts, prefill_step(model, prompts, state, caches))
 
 
 def collect_first(prompts: Any, firsts: Any, tails: Any) -> tuple[Sampled, ...]:

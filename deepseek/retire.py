@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import torch
+from torch import Tensor
 
 from deepseek.request_rows import owned, redirect, write_rows
 from deepseek.sizes import Sizes
 from deepseek.steps import Retire
-from graph.node import Ports, Step
+from graph.node import Context, Ports, Step
 from nodes import PrepareNode, ReleaseNode
+from nodes.device_call import DeviceCall, staged
 
 
 class PrepareRetire(PrepareNode):
@@ -34,19 +36,27 @@ class PrepareRetire(PrepareNode):
 class RunRetire(ReleaseNode):
     """Marks each row as over, where it still belongs to the request that is retired."""
 
-    ports = Ports(
-        reads=("retiring",),
-        writes=("state.generation",),
-        types={"retiring": "Retiring", "state": "RequestState"},
+    ports = staged(
+        Ports(
+            reads=("retiring",),
+            writes=("state.generation",),
+            types={"retiring": "Retiring", "state": "RequestState"},
+        ),
+        "retiring",
     )
+
+    def start(self, context: Context) -> None:
+        self._call = DeviceCall(context, "retiring")
+        self._generations = context.buffers["state"].generation
 
     def run(self, step: Step, slots: Any) -> None:
         if step.error is not None:
             return  # nothing says which rows; they stay with their generation, which no later request has
-        generations = slots.state.generation
-        rows, generation = (
-            tensor.to(generations.device) for tensor in (slots.retiring.rows, slots.retiring.generation)
-        )
-        mine = owned(generations, rows, generation)
-        with torch.inference_mode():
-            write_rows(generations, redirect(rows, mine, generations.shape[0]), -generation)
+        retiring = self._call.tensors(slots, "retiring")
+        self._call(step, partial(_retire, self._generations, retiring.rows, retiring.generation))
+
+
+def _retire(generations: Tensor, rows: Tensor, generation: Tensor) -> None:
+    rows, generation = (tensor.to(generations.device, non_blocking=True) for tensor in (rows, generation))
+    mine = owned(generations, rows, generation)
+    write_rows(generations, redirect(rows, mine, generations.shape[0]), -generation)

@@ -49,6 +49,8 @@ REFUSED = (
     UsageError,
 )
 """What is wrong outside laneflow, and told in one line."""
+CAPTURED = "captured as CUDA graphs"
+"""How decode steps ran, where they did."""
 MOST_DRAFTS = 3
 """Drafts of a step; beyond, they are hardly ever right."""
 
@@ -172,14 +174,15 @@ def _decode(
     console = Console(stderr=True)
     choice = _choose(args, config, asked, console)
     sizes = choice.step[1].sizes if choice.step else asked
-    origin = Origin(directory, args.dtype, args.device, choice.step and choice.step[1])
+    origin = Origin(directory, args.dtype, args.device, choice.step and choice.step[1], not args.eager)
     if _in_process(program):
         pipeline = deferred(origin, sizes)
     else:
         with console.status("loading the checkpoint"):
             model = origin.load(sizes)
-        pipeline = executor(model, sizes, device=args.device, compiled=choice)
+        pipeline = executor(model, sizes, device=args.device, compiled=choice, captures=not args.eager)
         pipeline = replace(pipeline, factory=partial(deferred, origin, sizes))
+    dispatch = pipeline.nodes["dispatch"]
     if args.device_time is not None:
         pipeline = paced(pipeline, args.device_time)
     output = Output(requests, as_json=args.json, stream=sys.stdout)
@@ -195,7 +198,8 @@ def _decode(
         with running, Engine(running, asked, tokenizer) as engine:
             _drive(engine, requests, output, console)
     finally:  # what a run did before it failed is of interest, too
-        trace = running.trace(notes={"dispatch": str(choice)})
+        captured = getattr(dispatch, "captures", False)
+        trace = running.trace(notes={"dispatch": CAPTURED if captured else str(choice)})
         if args.trace and trace.spans:
             write(args.trace, trace)
     _print_report(report(trace, route="decode"), engine.stats, args.json)

@@ -80,19 +80,16 @@ class Assembly:
 
     def context(self, node: str, device: str, stream: Queue | None = None) -> Context:
         """What the node is told at start."""
-        declared = self.topology.nodes[node]
-        persistent = {
-            use.buffer
-            for use in (*declared.reads, *declared.writes)
-            if self.topology.buffers[use.buffer].persistent
-        }
+        declared, buffers = self.topology.nodes[node], self.topology.buffers
+        used = sorted({use.buffer for use in (*declared.reads, *declared.writes)})
         return Context(
             node,
             {**self.topology.dims, **self.executor.dims},
             tuple(self.topology.steps_routes()),
             device,
-            {name: _content(self.pools[name]) for name in sorted(persistent)},
+            {name: _content(self.pools[name]) for name in used if buffers[name].persistent},
             stream,
+            {name: buffers[name].slots for name in used if not buffers[name].persistent},
         )
 
 

@@ -5,7 +5,7 @@ When the run ends, every semaphore must be where the count of turns says, and ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -73,6 +73,10 @@ class GuardedRecord(Sealed):
             raise AttributeError(field)
         self._call.check(f"{self._name}.{field}")
         return getattr(self._record, field)
+
+    def __iter__(self) -> Iterator[tuple[str, torch.Tensor]]:
+        self._call.check(self._name)
+        return iter(self._record)
 
 
 def guarded_call(call: Callable[[Any, Any], Any], step: Any, slots: Slots, views: NodeViews) -> Any:

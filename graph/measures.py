@@ -2,14 +2,16 @@
 
 `gap_py` is from the end of a dispatch, as Python stamped it, to the start of the next. It cannot see the time
 a lane waits to get the interpreter back, because the end is stamped only then; `gap_true` = start of the next
-- (start + the device's own time) can, where the device has a clock.
+- (start + the device's own time) can, where the device has a clock. A dispatch here is one that computes:
+copies are none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from graph.copies import computing
 from graph.topology import Kind, Topology
 from graph.trace import Span
 
@@ -37,9 +39,9 @@ class Measures:
 def measure(spans: Iterable[Span], topology: Topology, route: str) -> Measures:
     """The samples of one route's steps. A step whose node raised counts as far as it came."""
     own = sorted((span for span in spans if span.route == route), key=lambda span: span.start)
-    first, last = _by_step(own, topology, "dispatch")
-    _, prepared = _by_step(own, topology, "prepare")
-    reclaim_first, reclaim_last = _by_step(own, topology, "reclaim")
+    first, last = _by_step(own, computing(topology))
+    _, prepared = _by_step(own, _of_kind(topology, "prepare"))
+    reclaim_first, reclaim_last = _by_step(own, _of_kind(topology, "reclaim"))
     pairs = [(step, step + 1) for step in first if step + 1 in first]
     return Measures(
         steps=len(first),
@@ -77,10 +79,12 @@ def durations_ns(spans: Iterable[Span], route: str | None = None) -> dict[str, l
     return found
 
 
-def _by_step(
-    spans: Sequence[Span], topology: Topology, kind: Kind
-) -> tuple[dict[int, Span], dict[int, Span]]:
-    """The first and the last span of a kind in each step; `spans` are in order of start."""
-    last = {span.step: span for span in spans if topology.nodes[span.node].kind == kind}
-    first = {span.step: span for span in reversed(spans) if topology.nodes[span.node].kind == kind}
+def _of_kind(topology: Topology, kind: Kind) -> list[str]:
+    return [name for name, node in topology.nodes.items() if node.kind == kind]
+
+
+def _by_step(spans: Sequence[Span], nodes: Collection[str]) -> tuple[dict[int, Span], dict[int, Span]]:
+    """The first and the last span of these nodes in each step; `spans` are in order of start."""
+    last = {span.step: span for span in spans if span.node in nodes}
+    first = {span.step: span for span in reversed(spans) if span.node in nodes}
     return dict(sorted(first.items())), last

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
+from graph.copies import computing
 from graph.topology import Topology
 
 INTERPRETER = "interpreter"
@@ -30,14 +31,16 @@ class Resource(NamedTuple):
 def holders(topology: Topology, stated: Holders) -> Holders:
     """Who holds which resource: as `stated`, else by assumption.
 
-    Assumed: dispatches hold the accelerator while they run, and all other nodes the interpreter lock.
+    Assumed: dispatches hold the accelerator while they run, unless they only copy, and all other nodes the
+    interpreter lock.
     A node on a `process` lane has an interpreter of its own and never holds that of the others; one on a
     `stream` lane runs on the device.
     """
     worker = {entry.node: lane.worker for lane in topology.lanes.values() for entry in lane.nodes}
-    dispatches = tuple(name for name, node in topology.nodes.items() if node.kind == "dispatch")
-    host = tuple(name for name in topology.nodes if name not in dispatches and worker[name] == "thread")
-    found = {INTERPRETER: host, ACCELERATOR: dispatches, **stated}
+    host = tuple(
+        name for name, node in topology.nodes.items() if node.kind != "dispatch" and worker[name] == "thread"
+    )
+    found = {INTERPRETER: host, ACCELERATOR: computing(topology), **stated}
     found[INTERPRETER] = tuple(name for name in found[INTERPRETER] if worker[name] != "process")
     return found
 

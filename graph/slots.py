@@ -54,6 +54,10 @@ class Record(Sealed):
     def __init__(self, fields: Mapping[str, torch.Tensor | None]) -> None:
         self.__dict__.update(fields)
 
+    def __iter__(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Each field's name and tensor."""
+        return iter(self.__dict__.items())
+
     def __repr__(self) -> str:
         return f"Record({', '.join(f'{name}: {_shape(value)}' for name, value in self.__dict__.items())})"
 
@@ -247,7 +251,10 @@ def _tensor(
     dtype = getattr(torch, kind.dtype)
     try:
         if declared.place == "device":
-            return torch.zeros(shape, dtype=dtype, device=device)
+            tensor = torch.zeros(shape, dtype=dtype, device=device)
+            if tensor.is_cuda:
+                torch.cuda.current_stream(tensor.device).synchronize()  # its first user is on another queue
+            return tensor
         tensor = torch.zeros(shape, dtype=dtype)
         if declared.place == "pinned" and device.startswith("cuda"):
             return tensor.pin_memory()

@@ -105,9 +105,11 @@ class _Sweep:
             late = Cause("command" if lane in self._unannounced else "overhead")
             yield Stall(lane, op.node, step, late, before.time, span.ready)
         self._unannounced.discard(lane)
-        met = span.ready if last is None else min(max(last.time, span.ready), span.start)
-        if last is not None and met > span.ready:
-            yield Stall(lane, op.node, step, last.cause, span.ready, met)
+        # A call that was launched ahead has had its turn on the queue only since the one before it ended.
+        came = span.ready if before is None else max(span.ready, min(before.time, span.start))
+        met = came if last is None else min(max(last.time, came), span.start)
+        if last is not None and met > came:
+            yield Stall(lane, op.node, step, last.cause, came, met)
         if span.start > met:
             yield Stall(lane, op.node, step, Cause("overhead"), met, span.start)
         self.through[op.node, turn] = _Through(span.end, Cause("edge", op.node))

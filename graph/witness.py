@@ -48,6 +48,15 @@ def schedules(topology: Topology, found: Sequence[Diagnostic]) -> list[tuple[Fir
     return made
 
 
+def unordered(topology: Topology, graph: MarkedGraph, clash: Clash) -> tuple[Firing, ...]:
+    """The schedule of `graph` in which `clash.first` outlasts `clash.second`; nothing in it keeps the two apart.
+
+    `graph` has the topology's nodes and may lack some of its waits, so that it is seen what those are for. Empty where
+    the two come too late for a schedule that can be afforded.
+    """
+    return _Run(_Waits(topology, graph), clash, None).firings()
+
+
 class _Waits:
     """What each node waits for; made once for all the schedules of a topology."""
 

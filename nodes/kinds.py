@@ -55,6 +55,7 @@ class DispatchNode(KindNode):
     which is called at once on CUDA and when its turn comes on the CPU. `step` and `slots` are for `run` alone:
     give the work tensors. Slots are touched by the queue only; what `run` returns or puts is seen by other lanes
     once the queue has completed the call. Its time is the queue's own where the node reports none.
+    `nodes.device_call` makes a call that is right on every lane.
     """
 
     kind = "dispatch"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.work import Body, Call, Calls, Work
-from graph import Executor, Node, Runtime, Step, compile, load
+from graph import Executor, Node, Runtime, Step, Topology, compile, load
 from graph.trace import Span
 from nodes import DispatchNode, PrepareNode, ReclaimNode, ReleaseNode
 
@@ -48,12 +48,17 @@ def run(work: Work) -> Calls:
 
 def run_with(work: Work, overrides: list[str], **options: Any) -> Calls:
     """As `run`, with values of the topology overridden, or with options of `Runtime`."""
-    slots = [f"buffers.{buffer}.slots={work.slots}" for buffer in ("inputs", "outputs")]
-    topology = load(str(TOPOLOGY), [*slots, *overrides])
-    with Runtime(compile(topology), executor(work), queue=work.steps, **options) as running:
+    program = compile(topology(work, overrides))
+    with Runtime(program, executor(work), queue=work.steps, **options) as running:
         for step in range(work.steps):
             running.submit(step)
-    return _calls(running.spans())
+    return calls_of(running.spans())
+
+
+def topology(work: Work, overrides: list[str]) -> Topology:
+    """With as many slots as the work keeps."""
+    slots = [f"buffers.{buffer}.slots={work.slots}" for buffer in ("inputs", "outputs")]
+    return load(str(TOPOLOGY), [*slots, *overrides])
 
 
 def executor(work: Work) -> Executor:
@@ -67,7 +72,8 @@ def executor(work: Work) -> Executor:
     return Executor(nodes, factory=partial(executor, work))
 
 
-def _calls(spans: Iterable[Span]) -> Calls:
+def calls_of(spans: Iterable[Span]) -> Calls:
+    """From the spans of a run."""
     calls = Calls()
     lists = {"prepare": calls.prepare, "dispatch": calls.device, "reclaim": calls.reclaim}
     for span in spans:

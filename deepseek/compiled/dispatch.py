@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import time
+import threading
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
+
+from torch import Tensor
 
 from deepseek.compiled.library import BoundStep, Library
 from deepseek.compiled.shape import StepShape
@@ -12,6 +16,10 @@ from deepseek.decode import Dispatch
 from deepseek.model.network import Model
 from graph.node import Context, Step
 from nodes import DispatchNode
+from nodes.device_call import DeviceCall
+
+END_S = 1.0
+"""How long the end of a run waits for a call that is under way on a queue; what it works on is then kept for good."""
 
 
 class CompiledDispatch(DispatchNode):
@@ -34,15 +42,23 @@ class CompiledDispatch(DispatchNode):
                 f"the compiled step is for {self.shape}, and this run for other sizes or another model"
             )
         constants = TracedStep(self.model, buffers["state"], caches).constants()
+        self._call = DeviceCall(context, "inputs", "outputs")
         self._step = BoundStep(self.library, constants, len(INPUTS) + len(OUTPUTS))
+        self._running = threading.Lock()
+        """Held during a call, which on a `stream` lane is not made by the lane's own thread."""
 
     def run(self, step: Step, slots: Any) -> None:
-        began = time.thread_time_ns()
-        inputs, outputs = slots.inputs, slots.outputs
-        self._step.run(
-            [*(getattr(inputs, name) for name in INPUTS), *(getattr(outputs, name) for name in OUTPUTS)]
-        )
-        step.device_time(time.thread_time_ns() - began)
+        inputs, outputs = self._call.tensors(slots, "inputs"), self._call.tensors(slots, "outputs")
+        tensors = [
+            *(getattr(inputs, name) for name in INPUTS),
+            *(getattr(outputs, name) for name in OUTPUTS),
+        ]
+        self._call(step, partial(self._run, tensors))
+
+    def _run(self, tensors: Sequence[Tensor]) -> None:
+        with self._running:
+            self._step.run(tensors)
 
     def stop(self) -> None:
-        self._step.close()
+        if self._running.acquire(timeout=END_S):
+            self._step.close()

@@ -60,11 +60,18 @@ class Experts(nn.Module):
         """Weighted sum over each token's picks; x `[n, D]`, picks and weights `[n, k]`; result float32."""
         if torch.compiler.is_compiling() and self._few_picks(picks.numel()):
             return self._picked(x, picks, weights)
-        # torch 2.13 runs grouped products in float32 but cannot compile them ahead of time.
-        groupable = self._groupable and (x.dtype == torch.bfloat16 or not torch.compiler.is_compiling())
-        if groupable and x.shape[0] * self._row_products > _DENSE_PRODUCTS:
+        if x.shape[0] * self._row_products > _DENSE_PRODUCTS and self._can_group(x):
             return self._grouped(x, picks, weights)
         return self._dense(x, picks, weights)
+
+    def _can_group(self, x: Tensor) -> bool:
+        """Whether there are grouped products for x that read nothing back to the host."""
+        if not self._groupable:
+            return False
+        if x.is_cuda:  # for other types and devices torch reads the sizes of the groups on the host
+            return x.dtype == torch.bfloat16 and torch.cuda.get_device_capability(x.device)[0] in (9, 10)
+        # torch 2.13 runs grouped products in float32 but cannot compile them ahead of time.
+        return x.dtype == torch.bfloat16 or not torch.compiler.is_compiling()
 
     def _few_picks(self, picks: int) -> bool:
         """Whether reading picks one by one moves less memory than running all experts does.

@@ -103,8 +103,8 @@ def add_holds(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="RESOURCE=NODE,...",
-        help="which nodes hold a resource that only one has at a time; assumed: accelerator=all dispatches, "
-        "interpreter=all other nodes (never those on process lanes, which have their own); "
+        help="which nodes hold a resource that only one has at a time; assumed: accelerator=all dispatches but "
+        "copies, interpreter=all other nodes (never those on process lanes, which have their own); "
         "`interpreter=` is none; other names are yours",
     )
 

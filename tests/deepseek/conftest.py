@@ -6,6 +6,10 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from tests.graph.conftest import collected, hectic, nothing_left
+
+__all__ = ["collected", "hectic", "nothing_left"]
+
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> Iterator[None]:

@@ -69,6 +69,7 @@ def test_without_checks_nothing_is_policed() -> None:
     [
         lambda slots, inputs: slots.inputs,
         lambda slots, inputs: inputs.scale,
+        lambda slots, inputs: dict(inputs),
         lambda slots, inputs: slots.handle,
     ],
 )

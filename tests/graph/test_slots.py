@@ -141,6 +141,15 @@ def test_nodes_get_their_persistent_buffers_at_start() -> None:
     assert contexts["take"].buffers == {}
 
 
+def test_nodes_get_the_slot_counts_of_the_others_that_they_use() -> None:
+    probes = probed(parts())
+    with probes.run() as run:
+        pass
+    contexts = {name: node.context for name, node in probes.executor.nodes.items()}  # type: ignore[attr-defined]
+    assert contexts["take"].slots == {"inputs": len(run.pools["inputs"].slots)}
+    assert "state" not in contexts["work"].slots
+
+
 def test_a_resource_without_a_factory_is_refused() -> None:
     with pytest.raises(BindError, match="Handle"):
         probed(parts(), resources={}).run()

@@ -35,6 +35,19 @@ def test_a_lane_that_comes_late_waits_for_nothing() -> None:
     assert [one for one in seen if one[0] == "device"] == []
 
 
+def test_a_call_that_was_launched_ahead_waits_for_nothing_while_the_queue_is_busy() -> None:
+    """`dispatch` of step 1 is launched at 3, while step 0 has the queue until 9, and begins at 10."""
+    seen = found(
+        span("prepare", 0, 0, 1),
+        span("dispatch", 0, 1, 9),
+        span("prepare", 1, 1, 2),
+        span("dispatch", 1, 10, 12, ready=3),
+    )
+    assert [one for one in seen if one[:3] == ("device", "dispatch", 1)] == [
+        ("device", "dispatch", 1, Cause("overhead"), 9, 10)
+    ]
+
+
 def test_a_wait_for_a_slot_names_the_buffer_and_who_gave_it_back() -> None:
     """Two slots: prepare of step 2 takes the one that step 0 has until 14."""
     seen = found(

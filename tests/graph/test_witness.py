@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from graph.diagnostics import Diagnostic, Firing, TopologyError
+from graph.diagnostics import Clash, Diagnostic, Firing, Moment, TopologyError
 from graph.edits import plain
+from graph.order import marked_graph
 from graph.reading import load, load_text
 from graph.topology import Topology
 from graph.validate import diagnose
-from graph.witness import schedule, schedules
+from graph.witness import schedule, schedules, unordered
 from tests.graph.headers import CASES
 from tests.graph.mutations import faulty
 from tests.graph.schedule_checker import Raw, read, shown, unmet
@@ -102,6 +103,24 @@ def test_a_node_that_outlives_its_own_next_tenure_is_shown() -> None:
         ("release", 0),
         ("dispatch", 1),
     ]
+
+
+def test_a_graph_without_one_of_its_waits_shows_what_that_is_for() -> None:
+    """`release` gives back the slot of step 0, which `prepare` of step 2 has without waiting for it."""
+    topology = load("pingpong")
+    graph = marked_graph(topology)
+    arcs = tuple(arc for arc in graph.arcs if arc.reason != "slot")
+    first, second = Moment("release", 0, "decode"), Moment("prepare", 2, "decode")
+    found = unordered(topology, replace(graph, arcs=arcs), Clash(first, second))
+    by_name = {(one.node, one.step): one for one in found}
+    taken, given = by_name["prepare", 2], by_name["release", 0]
+    assert given.start <= taken.start
+    assert taken.end < given.end
+    for arc in arcs:
+        for one in found:
+            waits_for = by_name.get((arc.source, one.step - arc.tokens))
+            if one.node == arc.target and waits_for is not None:
+                assert waits_for.end <= one.start, arc
 
 
 @pytest.mark.parametrize("shift", ["earlier", "gone", "other lane"])

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from graph import diagnose, load, validate
+from graph import compile, diagnose, load, validate
+from graph.copies import copies
+from graph.durations import durations_of
 from graph.files import shipped
+from graph.lanes.stream import LAUNCHED, lookback
+from graph.plan import predict
 from graph.topology import Topology
 
 BASE = "decode"
 NAMES = [name for name in shipped() if name != BASE]
 TOPOLOGIES = {name: load(name) for name in NAMES}
+DECODING = [name for name, source in TOPOLOGIES.items() if "decode" in source.routes]
 
 
 def overlapping(topology: Topology, first: str, second: str, ahead: int) -> bool:
@@ -36,11 +41,14 @@ def test_the_base_is_abstract_and_the_others_are_not() -> None:
     assert not any(source.abstract for source in TOPOLOGIES.values())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_all_share_nodes_routes_and_row_state(name: str) -> None:
+@pytest.mark.parametrize("name", DECODING)
+def test_all_share_nodes_routes_and_row_state_beside_copies(name: str) -> None:
     base, source = load(BASE), TOPOLOGIES[name]
-    assert set(source.nodes) == set(base.nodes)
-    assert source.routes == base.routes
+    moved = copies(source)
+    assert set(source.nodes) - moved == set(base.nodes)
+    assert source.routes.keys() == base.routes.keys()
+    for route, nodes in source.routes.items():
+        assert tuple(node for node in nodes if node not in moved) == base.routes[route]
     assert source.types["RequestState"] == base.types["RequestState"]
 
 
@@ -52,14 +60,49 @@ def test_sync_lets_nothing_overlap() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["pingpong", "overlap", "deep"])
+@pytest.mark.parametrize("name", ["pingpong", "overlap", "deep", "stream"])
 def test_pipelined_topologies_prepare_the_next_step_during_dispatch(name: str) -> None:
     assert overlapping(TOPOLOGIES[name], "dispatch", "prepare", 1)
     assert overlapping(TOPOLOGIES[name], "dispatch", "bind", 1)
 
 
+def test_chip_run_launches_the_next_run_and_retires_the_last_during_a_run() -> None:
+    source = TOPOLOGIES["chip_run"]
+    assert compile(source).depth == 2
+    assert overlapping(source, "execute", "bind", 1)
+    assert overlapping(source, "retire", "execute", 1)
+    assert source.lanes["device"].worker == "stream"
+    assert [entry.node for entry in source.lanes["retirement"].nodes] == ["retire"]
+
+
 def test_pingpong_reclaims_during_the_next_dispatch() -> None:
     assert overlapping(TOPOLOGIES["pingpong"], "reclaim", "dispatch", 1)
+
+
+def test_stream_copies_during_the_dispatches_before_and_after() -> None:
+    source = TOPOLOGIES["stream"]
+    assert overlapping(source, "dispatch", "copy_in", 1)
+    assert overlapping(source, "copy_out", "dispatch", 1)
+    assert overlapping(source, "prefill", "copy_in_prompts", 1)
+
+
+def test_stream_leaves_nothing_to_advise() -> None:
+    assert diagnose(TOPOLOGIES["stream"]) == []
+
+
+def test_a_step_of_stream_is_launched_while_the_one_before_it_runs() -> None:
+    """No launch on the device lane waits for what the device has yet to do, not even that of a retirement."""
+    program = compile(TOPOLOGIES["stream"])
+    device = next(lane for lane in program.lanes if lane.name == "device")
+    turns = {one.called for one in lookback(device, program.topology, program.graph)}
+    assert turns == {LAUNCHED * len(device.ops)}
+
+
+def test_stream_is_as_fast_as_pingpong() -> None:
+    costs = TOPOLOGIES["stream"].costs
+    assert costs.items() > TOPOLOGIES["pingpong"].costs.items()
+    for name in ("pingpong", "stream"):
+        assert predict(TOPOLOGIES[name], durations_of(TOPOLOGIES[name]).times).period == costs["dispatch"]
 
 
 def test_latebind_binds_only_when_the_last_token_is_known() -> None:
@@ -68,7 +111,7 @@ def test_latebind_binds_only_when_the_last_token_is_known() -> None:
     assert overlapping(TOPOLOGIES["latebind"], "reclaim", "prepare", 1)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DECODING)
 def test_dispatches_are_in_order_on_one_lane(name: str) -> None:
     device = {"dispatch", "prefill", "retire"}
     lanes = [

@@ -10,7 +10,7 @@ from deepseek.compiled import Choice
 from graph.cli import main
 from tests.deepseek.references import NAMES, PARITY, reference
 
-TOPOLOGIES = ("sync", "pingpong", "overlap", "deep", "latebind")
+TOPOLOGIES = ("sync", "pingpong", "overlap", "deep", "latebind", "stream")
 
 
 def results(capsys: pytest.CaptureFixture[str], way: str, *words: str) -> list[dict[str, Any]]:

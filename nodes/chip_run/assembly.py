@@ -1,0 +1,43 @@
+"""From a chip to the executor that runs `chip_run` on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from graph.node import Executor, Node
+from graph.reading import load
+from graph.topology import Topology
+from nodes.chip_run.driver import DeviceContext
+from nodes.chip_run.run_nodes import BindRun, CompleteRun, ExecuteRun, PrepareRun, RetireRun
+from nodes.chip_run.run_stream import RunStream
+from nodes.chip_run.simulated import SimulatedChip
+
+
+def executor(
+    chip: DeviceContext,
+    topology: Topology | None = None,
+    *,
+    nodes: Mapping[str, Node] | None = None,
+    dims: Mapping[str, int] | None = None,
+) -> Executor:
+    """The five nodes and what makes their resources on `chip`, which the caller closes after the run.
+
+    `topology` is `chip_run`, or one that extends it with other fields of `Arguments` and `Results`; `nodes` replaces
+    some of the five; `dims` are sizes that replace the topology's.
+    """
+    source = topology or load("chip_run")
+    arguments, results = source.fields("arguments"), source.fields("results")
+    own: dict[str, Node] = {
+        "prepare": PrepareRun(arguments),
+        "bind": BindRun(),
+        "execute": ExecuteRun(chip.device, arguments, results),
+        "complete": CompleteRun(results),
+        "retire": RetireRun(),
+    }
+    resources = {"RunStream": lambda: RunStream(chip.stream()), "NativeExecutor": chip.executor}
+    return Executor({**own, **(nodes or {})}, resources=resources, dims=dims or {})
+
+
+def pipeline() -> Executor:
+    """On a simulated chip whose runs take no time: for `laneflow validate chip_run --bind nodes.chip_run:pipeline`."""
+    return executor(SimulatedChip())
