@@ -22,7 +22,7 @@ from benchmarks.workloads import WORKLOADS, Workload
 from graph import load
 
 QUICK_STEPS = 12
-QUICK_WORKLOADS = ["W2", "W3"]
+QUICK_WORKLOADS = ["W2"]
 
 
 def main(argv: Sequence[str] | None = None) -> None:

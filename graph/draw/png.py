@@ -22,7 +22,7 @@ SCALE = 2
 """Pixels of the file for one of the scene."""
 FINE = 2
 """Pixels drawn for one of the file, each way: edges are smoothed by drawing large and shrinking."""
-MOST_PIXELS = 64_000_000
+MOST_PIXELS = 96_000_000
 """The largest picture, in pixels drawn; beyond it memory would run out before the eye could follow."""
 DASH = (6.0, 4.0)
 

@@ -210,7 +210,7 @@ def test_a_run_on_the_fallback_tells_which_topology_ran_and_why(tmp_path: Path, 
 def test_a_full_buffer_keeps_the_newest_and_tells_how_many_are_lost(
     monkeypatch: pytest.MonkeyPatch, nothing_left: None
 ) -> None:
-    monkeypatch.setattr("graph.runtime.SPANS_KEPT", 10)
+    monkeypatch.setattr("graph.parts.SPANS_KEPT", 10)
     made = probed("pingpong")
     with made.run() as run:
         for step in range(9):
