@@ -20,7 +20,7 @@ from deepseek.compiled import Choice, StepShape, Way, choose, rounded
 from deepseek.config import ModelConfig
 from deepseek.engine import Engine, Request, RequestError, Stats
 from deepseek.output import Output
-from deepseek.pipeline import Origin, deferred, executor
+from deepseek.pipeline import ROUTES, Origin, deferred, executor
 from deepseek.prompts import read_prompts
 from deepseek.simulated_device import paced
 from deepseek.sizes import Sizes
@@ -88,6 +88,10 @@ def _program(args: Namespace) -> Program | None:
     if outcome.topology is None or outcome.faulty:
         err(text.render([outcome], sources.lines, coloured(sys.stderr)))
         return None
+    lacking = [route for route in ROUTES if route not in outcome.topology.steps_routes()]
+    if lacking:
+        name, routes = outcome.topology.topology, ", ".join(f"`{route}`" for route in lacking)
+        raise UsageError(f"`{name}` does not decode: it has no route {routes}; start from `extends: decode`")
     return compile(outcome.topology)
 
 

@@ -21,9 +21,9 @@ class BindError(Exception):
 
 
 class LifecycleError(Exception):
-    """A node's `start` or `stop` raised, or the `close` of a resource in a slot; the cause is chained.
+    """A node's `start` or `stop` raised, or the `close` of a resource or of a lane's queue; the cause is chained.
 
-    `node` is the node's name, or the buffer's. A failing `run` is a `StepError`.
+    `node` is the name of the node, of the resource's buffer, or of the lane. A failing `run` is a `StepError`.
     """
 
     def __init__(self, node: str, phase: str, cause: BaseException) -> None:

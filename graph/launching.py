@@ -79,6 +79,8 @@ class Launching(Firing):
         call.device = step.device
         try:
             call.mark = queue.mark()
+            if call.mark is None:
+                call.error = Unfinished("no mark: the queue's `mark` returned None")
         except BaseException as error:
             call.error = error if isinstance(error, Unfinished) else Unfinished(f"no mark: {error!r}")
 
@@ -93,8 +95,11 @@ class Launching(Firing):
             call.record, Overtaken(f"`{self.node}` had been launched when step {failed.index} failed")
         )
 
-    def settle(self, call: Call, error: BaseException | None) -> None:
-        """The queue is past the call, or has failed at it: publish what it made, give back what it releases."""
+    def settle(self, call: Call, error: BaseException | None, since: int) -> int:
+        """The queue is past the call, or has failed at it: publish what it made, give back what it releases.
+
+        `since` is when the call before ended on the queue; returns when this one did.
+        """
         record = call.record
         failure = call.failure
         if error is not None:
@@ -104,13 +109,20 @@ class Launching(Firing):
         elif failure is None:  # the step has failed since: as if the node had been passed
             for kind in self.step.gives:
                 record.values.pop((self.node, kind), None)
-        interval = None if error is not None or call.mark is None else call.mark.interval()
+        interval: Interval | None = None
+        if call.mark is not None and not isinstance(error, Unfinished):
+            try:
+                interval = call.mark.interval()
+            except Exception as raised:
+                failure = failure or self._failed(record, raised)
         for pool, tenant, count in self.releases:
             slot = record.turn % count
             if tenant[slot] == record.turn:
                 self._give_back(pool, slot, record)
+        start, end = self._when(call, interval, since, isinstance(error, Unfinished))
         if self.spans is not None:
-            self._note(call, interval, failure)
+            self._note(call, start, end, interval is not None, failure)
+        return end
 
     def _publish(self, call: Call) -> StepError | None:
         record = call.record
@@ -124,14 +136,22 @@ class Launching(Firing):
         record.written.extend(self.writes)
         return None
 
-    def _note(self, call: Call, interval: Interval | None, failure: StepError | None) -> None:
-        """The span is the device's where it has a clock, else from the launch to what Python saw of the end."""
-        start, end, device = call.start, perf_counter_ns(), call.device
-        if interval is not None:
-            start = max(start, interval[0])
-            end = max(start, interval[1])
-            device = end - start if device < 0 else device
-        record = call.record
+    @staticmethod
+    def _when(call: Call, interval: Interval | None, since: int, unfinished: bool) -> Interval:
+        """As the device's clock tells, else from the launch, behind the call before, to what Python saw of the end.
+
+        Of a call that was not proved to have ended no time is known: the queue may have gone on long ago.
+        """
+        if interval is None:
+            start = max(call.start, since)
+            return start, start if unfinished else max(start, perf_counter_ns())
+        start = max(call.start, interval[0])
+        return start, max(start, interval[1])
+
+    def _note(self, call: Call, start: int, end: int, by_clock: bool, failure: StepError | None) -> None:
+        record, device = call.record, call.device
+        if by_clock and device < 0:
+            device = end - start
         self.fired += 1
         assert self.spans is not None
         self.spans.append(  # the fields of a `Span`

@@ -7,7 +7,7 @@ still use it; a resource is destroyed, or kept as well where it has no `close()`
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from graph.errors import BindError, LifecycleError, ResourceLost
@@ -28,14 +28,12 @@ class ResourceCounts(NamedTuple):
 class Missing:
     """Stands in a slot whose content could not be made anew."""
 
-    def __init__(self, buffer: str, slot: int, cause: Exception) -> None:
+    def __init__(self, buffer: str, slot: int, cause: str) -> None:
         self._buffer, self._slot, self._cause = buffer, slot, cause
 
     def error(self) -> ResourceLost:
         """For a node that needs the slot."""
-        error = ResourceLost(self._buffer, self._slot, repr(self._cause))
-        error.__cause__ = self._cause
-        return error
+        return ResourceLost(self._buffer, self._slot, self._cause)
 
 
 class Maker(Protocol):
@@ -51,8 +49,8 @@ class Maker(Protocol):
     def replace(self, old: Any, place: int) -> Any:
         """What stands for `old`, which may be still in use, from now on."""
 
-    def close(self, left: Iterable[Any]) -> None:
-        """The run is over; `left` is in the slots."""
+    def destroy(self, one: Any) -> None:
+        """The run is over, and this is what was in a slot."""
 
     def counts(self) -> ResourceCounts | None:
         """None where nothing is counted."""
@@ -71,8 +69,8 @@ class RecordMaker:
         self.kept.append(old)
         return self.make(place)
 
-    def close(self, left: Iterable[Any]) -> None:
-        del left
+    def destroy(self, one: Any) -> None:
+        del one
 
     def counts(self) -> None:
         return None
@@ -92,8 +90,8 @@ class Elsewhere:
     def replace(self, old: Any, place: int) -> None:
         del old, place
 
-    def close(self, left: Iterable[Any]) -> None:
-        del left
+    def destroy(self, one: Any) -> None:
+        del one
 
     def counts(self) -> None:
         return None
@@ -135,32 +133,28 @@ class ResourceMaker:
 
     def replace(self, old: Any, place: int) -> Any:
         del place
-        if not isinstance(old, Missing):
-            if not hasattr(old, "close"):
-                self.kept.append(old)
-            self._destroy(old)
+        if not isinstance(old, Missing) and not hasattr(old, "close"):
+            self.kept.append(old)
+        self.destroy(old)
         made = self._factory()
         self._count(made=1, rebuilt=1, live=1)
         return made
 
-    def close(self, left: Iterable[Any]) -> None:
-        for one in left:
-            if not isinstance(one, Missing):
-                self._destroy(one)
-
-    def counts(self) -> ResourceCounts:
-        return self._counts
-
-    def _destroy(self, old: Any) -> None:
+    def destroy(self, one: Any) -> None:
+        if isinstance(one, Missing):
+            return
         try:
-            if hasattr(old, "close"):
-                old.close()
+            if hasattr(one, "close"):
+                one.close()
         except Exception as error:
             fault = LifecycleError(self._buffer, "close", error)
             fault.__cause__ = error
             self._on_fault(fault)
         finally:
             self._count(retired=1, live=-1)
+
+    def counts(self) -> ResourceCounts:
+        return self._counts
 
     def _count(self, made: int = 0, retired: int = 0, rebuilt: int = 0, live: int = 0) -> None:
         with self._counting:

@@ -37,7 +37,7 @@ from graph.node import Executor, Rows
 from graph.parts import put_together
 from graph.program import Program
 from graph.rows import RequestRows
-from graph.slots import request_rows
+from graph.slots import close_all, request_rows
 from graph.stepping import cut_short, stopped
 from graph.trace import Span, Trace, collect, read_clock, this_process, versions
 from graph.waits import wait_graph
@@ -148,7 +148,7 @@ class Runtime:
                 self._kill()
                 self._join(None)
         finally:
-            self._forget_lanes()
+            self._leave()
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
@@ -163,7 +163,7 @@ class Runtime:
         KeyboardInterrupt while draining ends the lanes after the calls that they are in; another one stops waiting
         for those. Not to be called on a lane.
         """
-        if threading.current_thread() in self._lanes:
+        if self._on_lane():
             raise RuntimeError(
                 "stop() was called on a lane, which would wait for itself: call it on another thread"
             )
@@ -175,6 +175,8 @@ class Runtime:
             if cancel:
                 for step in self._outbox.unresolved():
                     step.cancel(stopped())
+            if self._processes is not None:
+                self._processes.tell_again(self._outbox.unresolved())
             self._admission.end()
             if not self._join(self._drain_timeout):
                 raise Stuck(self.wait_graph())
@@ -216,11 +218,10 @@ class Runtime:
         try:
             with self._forgetting:
                 self._lanes = [lane for lane in self._lanes if not lane.over.is_set()]
-                if not self._lanes:
-                    for pool in reversed([*self.pools.values()]):
-                        pool.close()
                 if self._processes is not None:
                     self._processes.kill() if self._lanes else self._processes.close()
+            if not self._lanes:  # not under the lock: how resources close is up to the user
+                close_all(self.pools.values())
         finally:
             self._scope.close()
 
@@ -280,7 +281,7 @@ class Runtime:
             self.rows.check(rows)
         if not self._lanes:
             raise RuntimeStopped("the run has not started or has ended") from self._fault
-        block = block and threading.current_thread() not in self._lanes
+        block = block and not self._on_lane()
         return self._admission.submit(command, name, self._routes[name], rows, block)
 
     def map(self, commands: Iterable[Any], *, route: str | None = None) -> Iterator[Any]:
@@ -295,6 +296,10 @@ class Runtime:
             pending.append(self.submit(command, route=route))
         while pending:
             yield pending.popleft().result()
+
+    def _on_lane(self) -> bool:
+        """Whether this thread would wait for itself."""
+        return threading.current_thread() in (*self._lanes, *self._mains.queue_threads)
 
     # -- called by lanes -------------------------------------------------------------------------------------
 
@@ -375,15 +380,15 @@ class Runtime:
 def _check_numbers(
     queue: int, threads: int | None, drain_timeout: float | None, completion_timeout: float | None
 ) -> None:
-    if queue < 1:
-        raise ValueError(f"queue={queue}: at least one step must be able to wait")
-    if threads is not None and threads < 1:
+    if type(queue) is not int or queue < 1:
+        raise ValueError(f"queue={queue}: a whole number; at least one step must be able to wait")
+    if threads is not None and (type(threads) is not int or threads < 1):
         raise ValueError(f"threads={threads}: a lane needs at least one, or None to leave torch alone")
-    if completion_timeout is not None and completion_timeout <= 0:
+    if completion_timeout is not None and not completion_timeout > 0:
         raise ValueError(
             f"completion_timeout={completion_timeout}: it is over 0 seconds, or None for no limit"
         )
-    if drain_timeout is not None and drain_timeout < 0:
+    if drain_timeout is not None and not drain_timeout >= 0:
         raise ValueError(f"drain_timeout={drain_timeout}: it is 0 or more seconds, or None for no limit")
 
 

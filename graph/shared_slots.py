@@ -15,8 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graph.errors import BindError
-from graph.lanes.board import REPLACED, Area, Board, Room
-from graph.makers import Elsewhere, Maker, RecordMaker, ResourceCounts
+from graph.lanes.board import FREE, NOWHERE, REPLACED, SPARES, Area, Board, Room
+from graph.makers import Elsewhere, Maker, Missing, RecordMaker, ResourceCounts
 from graph.slots import Fields, Pool, record_maker, resource_maker, shape_of
 from graph.topology import Buffer, TensorType, Topology
 from graph.views import NodeViews, Slots
@@ -137,13 +137,13 @@ class SharedPool(Pool):
         self.suspect = Flags(self._area.suspect)
 
     def give_back(self, slot: int) -> bool:
-        if slot not in self.suspect:
-            return super().give_back(slot)
-        self.suspect.discard(slot)
-        self._board.lock.run(lambda: self._replace(slot))
-        self.renew()
-        super().give_back(slot)
-        return True
+        found = slot in self.suspect
+        if found:
+            self.suspect.discard(slot)
+            self._board.lock.run(lambda: self._replace(slot))
+            self.renew()
+        self.tenant[slot] = FREE
+        return found
 
     def _replace(self, slot: int) -> None:
         self._area.place[slot] = self._area.next_place()
@@ -154,8 +154,19 @@ class SharedPool(Pool):
         with self._renewing:
             for slot, place in enumerate(self._area.place):
                 if place != self._places[slot]:
-                    self._renew(slot, place)
                     self._places[slot] = place
+                    if place == NOWHERE:
+                        self.lose(slot, f"{SPARES} were replaced, and there is no spare one left")
+                    else:
+                        self._renew(slot, place)
+
+    def content(self, slot: int) -> Any:
+        """Tries again to make what could not be made: who gives the slot back may be in another process."""
+        if type(self.slots[slot]) is Missing and self._places[slot] != NOWHERE:
+            with self._renewing:
+                if type(self.slots[slot]) is Missing:
+                    self._renew(slot, self._places[slot])
+        return super().content(slot)
 
 
 class SharedViews(NodeViews):

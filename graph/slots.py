@@ -6,7 +6,7 @@ tenant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from graph.errors import BindError
@@ -91,12 +91,16 @@ class Pool:
         for slot in range(self.buffer.slots):
             self.slots[slot] = self._maker.make(slot)
 
-    def close(self) -> None:
-        """No node runs any more: destroy what factories made."""
-        if not self._maker.at_once:
-            left = [one for one in self.slots if one is not UNMADE]
-            self.slots[:] = [UNMADE] * self.buffer.slots
-            self._maker.close(reversed(left))
+    def resources(self) -> list[int]:
+        """The slots in which a factory's object is, or stood."""
+        made = () if self._maker.at_once else range(self.buffer.slots)
+        return [slot for slot in made if self.slots[slot] is not UNMADE]
+
+    def destroy(self, slot: int) -> None:
+        """Destroy what a factory made; no node runs any more."""
+        left, self.slots[slot] = self.slots[slot], UNMADE
+        if left is not UNMADE:
+            self._maker.destroy(left)
 
     def counts(self) -> ResourceCounts | None:
         """None where the slots are not objects that a factory made in this process."""
@@ -124,10 +128,16 @@ class Pool:
 
     def _renew(self, slot: int, place: int) -> None:
         """Put something new into the slot, or what says that it cannot be had."""
+        old, self.slots[slot] = self.slots[slot], Missing(self.name, slot, "being made")
         try:
-            self.slots[slot] = self._maker.replace(self.slots[slot], place)
-        except Exception as error:  # of a device that is lost, or without memory
-            self.slots[slot] = Missing(self.name, slot, error)
+            self.slots[slot] = self._maker.replace(old, place)
+        except BaseException as error:  # of a device that is lost, or without memory
+            self.slots[slot] = Missing(self.name, slot, repr(error))
+
+    def lose(self, slot: int, why: str) -> None:
+        """What is in the slot is out of use, and nothing can be put in its place."""
+        self._maker.kept.append(self.slots[slot])
+        self.slots[slot] = Missing(self.name, slot, why)
 
     def content(self, slot: int) -> Any:
         """What is in the slot; raises `ResourceLost`."""
@@ -140,6 +150,19 @@ class Pool:
         """Every tensor of every slot."""
         found = (slot for slot in self.slots if self.is_record and type(slot) is not Missing)
         return [tensor for slot in found for tensor in slot.values()]
+
+
+def close_all(pools: Iterable[Pool]) -> None:
+    """Destroy every resource, the last one first; of what interrupts that, the first is raised once all is done."""
+    fault: BaseException | None = None
+    for pool in reversed([*pools]):
+        for slot in reversed(pool.resources()):
+            try:
+                pool.destroy(slot)
+            except BaseException as error:
+                fault = fault or error
+    if fault is not None:
+        raise fault
 
 
 def allocate(

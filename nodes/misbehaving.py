@@ -57,7 +57,13 @@ Fault = Late | Never | OutOfOrder | FailsAtLaunch | FailsAtCompletion | Lost
 
 
 def misbehaving(faults: Mapping[int, Fault], lane: str | None = None) -> MakeQueue:
-    """Makes queues with these faults by call; with `lane`, those of other lanes behave."""
+    """Makes queues with these faults by call; with `lane`, those of other lanes behave.
+
+    Raises `ValueError` for what is no number of a call.
+    """
+    for call in faults:
+        if type(call) is not int or call < 0:
+            raise ValueError(f"a fault of call {call!r}: calls are numbered from 0")
     return partial(_make, faults, lane)
 
 
@@ -70,8 +76,10 @@ class MisbehavingQueue(CpuQueue):
         self._faults = faults
         self._call = -1
         """Of the launch that is under way, or was last."""
-        self._held: list[CpuMark] = []
-        """Marks that the next one overtakes."""
+        self._silent: dict[CpuMark, Fault] = {}
+        """Marks whose being reached is told later, or never."""
+        self._held: list[tuple[CpuMark, Interval, BaseException | None]] = []
+        """Those that were reached, until the next one is, which overtakes them."""
         self._fatal: CpuMark | None = None
         self._lost = False
         super().__init__(lane, device)
@@ -90,30 +98,28 @@ class MisbehavingQueue(CpuQueue):
         yield
 
     def mark(self) -> CpuMark:
-        fault = self._faults.get(self._call)
+        fault, mark = self._faults.get(self._call), CpuMark()
         if isinstance(fault, Never | OutOfOrder):
-            held = CpuMark()
-            if isinstance(fault, OutOfOrder):
-                self._held.append(held)
-            return held
-        if isinstance(fault, Late):
+            self._silent[mark] = fault
+        elif isinstance(fault, Late):
             self.busy(fault.seconds)
         elif isinstance(fault, FailsAtCompletion):
             self.enqueue(_raiser(fault.error))
-        mark = self._put(CpuMark(), fatal=isinstance(fault, Lost))
-        while self._held:
-            self._put(self._held.pop())
-        return mark
-
-    def _put(self, mark: CpuMark, fatal: bool = False) -> CpuMark:
-        if fatal:
+        elif isinstance(fault, Lost):
             self._fatal = mark
         self._items.put(mark)
         return mark
 
     def _reach(self, mark: CpuMark, interval: Interval, error: BaseException | None) -> None:
         self._lost = self._lost or mark is self._fatal
-        super()._reach(mark, interval, DeviceLost("the context is lost") if self._lost else error)
+        told = mark, interval, DeviceLost("the context is lost") if self._lost else error
+        fault = self._silent.get(mark)
+        if isinstance(fault, OutOfOrder):
+            self._held.append(told)
+        elif fault is None:
+            super()._reach(*told)
+            while self._held:
+                super()._reach(*self._held.pop())
 
 
 def _raiser(error: BaseException) -> Callable[[], object]:

@@ -24,7 +24,9 @@ FREE = -1 << 62
 PENDING, STARTED, CANCELLED = range(3)
 """States of a step that no node has run yet, that a lane has begun, that was cancelled before."""
 SPARES = 64
-"""Per buffer, the slots that can be quarantined; memory that is never touched is never taken."""
+"""Per buffer in the block, the slots that can be replaced; memory that is never touched is never taken."""
+NOWHERE = -1
+"""The place of a slot for which no spare one was left."""
 PAGE = 4096
 PATIENCE_S = 0.2
 """Far longer than any holder of a `BriefLock` needs, unless it was killed."""
@@ -122,11 +124,9 @@ class Area:
         return self._start + place * self._room.slot_bytes
 
     def next_place(self) -> int:
-        """A place that was never used; call it under the board's lock. Raises `MemoryError` after the last."""
-        if self._taken[0] >= SPARES:
-            raise MemoryError(
-                f"{SPARES} slots of `{self._room.name}` are quarantined; there is no spare one left"
-            )
+        """A place that was never used, or `NOWHERE` after the last; call it under the board's lock."""
+        if self._taken[0] >= SPARES and self._room.slot_bytes:
+            return NOWHERE
         self._taken[0] += 1
         return self._room.slots + self._taken[0] - 1
 

@@ -25,10 +25,12 @@ from graph.lanes.carried import pack_error
 from graph.lanes.mailbox import ERROR, Mailbox
 from graph.lanes.shared_step import AwayStep, Common, Share, sharing
 from graph.lanes.thread import NEVER, Semaphore
+from graph.lanes.torch_threads import set_up_torch
 from graph.makers import ResourceCounts
 from graph.node import Executor
 from graph.program import LaneProgram
 from graph.shared_slots import SharedPool, SharedViews, allocate_shared
+from graph.slots import close_all
 from graph.stepping import StepRecord
 from graph.topology import Topology
 from graph.trace import SPANS_KEPT, Spans
@@ -239,10 +241,7 @@ class _Lane:
 
     def _start(self) -> None:
         plan = self._plan
-        if plan.threads is not None:
-            import torch
-
-            torch.set_num_threads(plan.threads)
+        set_up_torch(plan.threads)
         made = remade(plan.factory, [op.node for op in plan.lane.ops], plan.lane.name)
         executor = replace(made, dims=plan.dims)
         self._nodes = executor.nodes
@@ -309,8 +308,7 @@ class _Lane:
                 self._nodes[node].stop()
             except BaseException as error:
                 self._post_fault(LifecycleError(node, "stop", error))
-        for pool in reversed(self._pools.values()):
-            pool.close()
+        close_all(self._pools.values())
 
     def _post_counts(self, buffer: str, counts: ResourceCounts) -> None:
         """From the start on: before, the other side waits for the word that the nodes have started."""

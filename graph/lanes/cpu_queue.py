@@ -78,11 +78,13 @@ class CpuQueue:
         self._items.put(mark)
         return mark
 
-    def close(self) -> None:
+    def close(self) -> bool:
         self._closed.set()
         self._items.put(None)
-        if self._thread.over.wait(CLOSE_S):
+        ended = self._thread.over.wait(CLOSE_S)
+        if ended:
             self._thread.join()
+        return ended
 
     # -- on the queue's own thread ---------------------------------------------------------------------------
 

@@ -126,14 +126,17 @@ class CudaQueue:
         begin, self._begin = self._begin, None
         return CudaMark(self, begin, self._launched, end)
 
-    def close(self) -> None:
+    def close(self) -> bool:
         """Nothing can be taken off a stream: what has not begun is left to run."""
         until = monotonic() + CLOSE_S
         try:
-            while not self._stream.query() and monotonic() < until:
+            while not self._stream.query():
+                if monotonic() >= until:
+                    return False
                 time.sleep(0.001)
         except RuntimeError:
             pass  # of a lost context, on which nothing runs
+        return True
 
     def interval(
         self, begin: torch.cuda.Event | None, launched: int, end: torch.cuda.Event, seen: int

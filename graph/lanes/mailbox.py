@@ -19,11 +19,14 @@ class Mailbox:
         self._over = over
         self._news = threading.Condition()
         self._kept: dict[int, dict[tuple[str, str], bytes]] = {}
+        self._past = -1
+        """The last turn whose messages are forgotten."""
 
     def put(self, turn: int, key: tuple[str, str], payload: bytes) -> None:
         with self._news:
-            self._kept.setdefault(turn, {}).setdefault(key, payload)
-            self._news.notify_all()
+            if turn > self._past:
+                self._kept.setdefault(turn, {}).setdefault(key, payload)
+                self._news.notify_all()
 
     def wait(self, turn: int, key: tuple[str, str]) -> bytes | None:
         """The message, once it is there; None where the run is halted first."""
@@ -31,10 +34,12 @@ class Mailbox:
             self._news.wait_for(lambda: self._over() or key in self._kept.get(turn, {}))
             return self._kept.get(turn, {}).get(key)
 
-    def forget(self, turn: int) -> None:
-        """The step is past; nobody asks for its messages any more."""
+    def forget(self, last: int) -> None:
+        """Steps up to the turn `last` are past; nobody asks for their messages any more."""
         with self._news:
-            self._kept.pop(turn, None)
+            for turn in range(self._past + 1, last + 1):
+                self._kept.pop(turn, None)
+            self._past = max(self._past, last)
 
     def wake(self) -> None:
         """The run is halted: whoever waits looks again."""

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import torch
-
 from graph.errors import BindError, DeviceLost, LifecycleError, StepError
 from graph.lanes import thread as lane_thread
 from graph.lanes.process import ProcessLane, Upcalls
 from graph.lanes.processes import Processes
 from graph.lanes.stream import StreamLane
 from graph.lanes.thread import LaneThread
+from graph.lanes.torch_threads import set_up_torch
 from graph.makers import ResourceCounts
 from graph.parts import Parts
 from graph.program import LaneProgram, Op
@@ -40,6 +39,8 @@ class Mains:
         self._parts, self._ready, self._faults = parts, ready, faults
         self._died, self._on_lost, self._on_quarantine = died, on_lost, on_quarantine
         self._outbox = parts.admission.outbox
+        self.queue_threads: list[threading.Thread] = []
+        """Threads of queues: they are no lanes, and what they wait for may wait for them all the same."""
 
     def threads(self) -> list[LaneThread]:
         """One for each lane, and for each stream lane another that completes what was launched; none is started."""
@@ -90,9 +91,7 @@ class Mains:
             self._stop(stream, started)
 
     def _start(self, lane: LaneProgram, stream: StreamLane | None, started: list[Op]) -> None:
-        threads = self._parts.options.threads
-        if threads is not None:
-            torch.set_num_threads(threads)
+        set_up_torch(self._parts.options.threads)
         if stream is not None:
             self._open(stream)
         for op in lane.ops:
@@ -104,7 +103,10 @@ class Mains:
 
     def _stop(self, stream: StreamLane | None, started: list[Op]) -> None:
         if stream is not None:
-            stream.close()
+            try:
+                stream.close()
+            except Exception as error:
+                self._note(stream.name, "close", error)
         for op in reversed(started):
             try:
                 self._lifecycle(op.node, "stop")
@@ -115,25 +117,33 @@ class Mains:
         try:
             getattr(self._parts.executor.nodes[node], phase)(*arguments)
         except BaseException as error:
-            fault = LifecycleError(node, phase, error)
-            fault.__cause__ = error
-            self._faults.append(fault)
-            raise fault from error
+            raise self._note(node, phase, error) from error
+
+    def _note(self, what: str, phase: str, error: BaseException) -> LifecycleError:
+        fault = LifecycleError(what, phase, error)
+        fault.__cause__ = error
+        self._faults.append(fault)
+        return fault
 
     def _open(self, stream: StreamLane) -> None:
-        """Make the lane's queue; a thread that does the work of a queue gets as many torch threads as a lane."""
+        """Make the lane's queue; a thread that does the work of a queue is set up as that of a lane."""
         parts, device = self._parts, self._parts.options.device
         assert parts.make_queue is not None
         try:
-            stream.open(parts.make_queue, device)
+            queue = stream.open(parts.make_queue, device)
+            queue.enqueue(partial(self._set_up_queue, threading.current_thread()))
+            queue.mark()  # it is no part of the first call
         except Exception as error:
             fault = BindError(f"lane `{stream.name}` gets no queue on `{device}`: {error!r}")
             fault.__cause__ = error
             self._faults.append(fault)
             raise fault from error
-        if parts.options.threads is not None and stream.queue is not None:
-            stream.queue.enqueue(partial(torch.set_num_threads, parts.options.threads))
-            stream.queue.mark()  # it is no part of the first call
+
+    def _set_up_queue(self, lane: threading.Thread) -> None:
+        """On the thread that does the work of a lane's queue."""
+        if threading.current_thread() is not lane:
+            set_up_torch(self._parts.options.threads)
+            self.queue_threads.append(threading.current_thread())
 
     def _complete(self, stream: StreamLane) -> None:
         try:

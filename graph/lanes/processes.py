@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -229,6 +229,12 @@ class Processes:
         payload = pack_error(error, "of the run")
         for lane in self.lanes.values():
             lane.failed(turn, payload)
+
+    def tell_again(self, steps: Iterable[StepRecord]) -> None:
+        """Say once more why these steps have failed: a KeyboardInterrupt may have kept it from being said."""
+        for step in steps:
+            assert isinstance(step, OwnStep)
+            step.tell()
 
     def take_result(self, lane: str, record: StepRecord, payload: bytes) -> None:
         """Unpickle what an emitting node of the lane returned; a step whose result cannot be had fails."""

@@ -28,7 +28,7 @@ class Mark(Protocol):
     def interval(self) -> Interval | None:
         """By the device's own clock, the time of the work since the mark before; None where it has no clock.
 
-        Asked for once, after `wait` has returned True, mark by mark in order.
+        Asked for once, after `wait` has returned True or raised what the work raised, mark by mark in order.
         """
 
 
@@ -49,8 +49,11 @@ class Queue(Protocol):
     def mark(self) -> Mark:
         """Record a mark behind all that is on the queue."""
 
-    def close(self) -> None:
-        """Drop what has not begun where that can be done, and wait a bounded time for what has."""
+    def close(self) -> bool:
+        """Drop what has not begun where that can be done, and wait a bounded time for what has.
+
+        False where that has not ended.
+        """
 
 
 MakeQueue = Callable[[str, str], Queue]

@@ -162,10 +162,19 @@ class OwnStep(SharedStep):
 
     def cancel(self, error: Exception) -> bool:
         """Fail the step and return True if no node of it has run yet, in whatever process."""
-        cancelled: bool = self._common.board.lock.run(lambda: self._claim_cancelled(error))
+        cancelled = bool(self._common.board.lock.run(lambda: self._claim_cancelled(error)))
         if cancelled:
-            self._common.tell(self.turn, error)
+            self.tell()
         return cancelled
+
+    def tell(self) -> None:
+        """Say why the step has failed, where it has: a lane that sees it on the board waits for the reason.
+
+        May be done again, where a KeyboardInterrupt came between the two.
+        """
+        if self._error is not None:
+            self._facts[FAILED] = 1
+            self._common.tell(self.turn, self._error)
 
     def _claim_cancelled(self, error: Exception) -> bool:
         if self._facts[STATE] != PENDING or self._error is not None:

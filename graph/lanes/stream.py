@@ -8,6 +8,7 @@ of the host between them.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -23,6 +24,8 @@ from graph.order import MarkedGraph
 from graph.program import LaneProgram
 from graph.stepping import StepRecord
 from graph.topology import Topology
+
+log = logging.getLogger("laneflow")
 
 LAUNCHED = 2
 """Most turns of a node on the queue: the one under way, and one launched ahead of it."""
@@ -58,6 +61,8 @@ class StreamLane:
         """From the lane's thread to the completion thread; None at the end."""
         self._calls: deque[Call] = deque()
         """Calls not through; one is added before it is launched, and so before it looks at other steps."""
+        self._ended = 0
+        """When the last call that is through ended; for the completion thread."""
         self._through = 0
         """Entries that are through; written by the completion thread."""
         self._progress = threading.Lock()
@@ -69,16 +74,23 @@ class StreamLane:
 
     # -- on the lane's thread --------------------------------------------------------------------------------
 
-    def open(self, make: MakeQueue, device: str) -> None:
-        self.queue = make(self.name, device)
+    def open(self, make: MakeQueue, device: str) -> Queue:
+        queue: Queue | None = make(self.name, device)
+        if queue is None:
+            raise TypeError("make_queue returned None: return the lane's queue")
+        self.queue = queue
+        return queue
 
     def close(self) -> None:
         """End the completion thread, then the queue."""
         self._launched.put(None)
         while not self._completed.wait(LOOK_S) and not self._shared.halted:
             continue
-        if self.queue is not None:
-            self.queue.close()
+        if self.queue is not None and self.queue.close() is False:
+            log.warning(
+                "lane `%s`: a call has not ended with the run, and may still use its slots and resources",
+                self.name,
+            )
 
     def launch(self, ops: Sequence[Op], bell: Semaphore, starve: Callable[[], None]) -> None:
         """Launch turn by turn until the last turn is over, or the run is halted; returns once all is through."""
@@ -179,7 +191,7 @@ class StreamLane:
                 return False
         except BaseException as raised:
             error = raised
-        call.firing.settle(call, error)
+        self._ended = call.firing.settle(call, error, self._ended)
         self._calls.popleft()
         self._spoil_followers(call)
         lost = error if isinstance(error, DeviceLost) else call.lost

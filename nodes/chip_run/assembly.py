@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from graph.node import Executor, Node
 from graph.reading import load
@@ -23,7 +23,7 @@ def executor(
     """The five nodes and what makes their resources on `chip`, which the caller closes after the run.
 
     `topology` is `chip_run`, or one that extends it with other fields of `Arguments` and `Results`; `nodes` replaces
-    some of the five; `dims` are sizes that replace the topology's.
+    some of the five; `dims` are sizes that replace the topology's. Raises `ValueError` for a name that is neither's.
     """
     source = topology or load("chip_run")
     arguments, results = source.fields("arguments"), source.fields("results")
@@ -34,8 +34,15 @@ def executor(
         "complete": CompleteRun(results),
         "retire": RetireRun(),
     }
+    _check_known("node", nodes or {}, own)
+    _check_known("dim", dims or {}, source.dims)
     resources = {"RunStream": lambda: RunStream(chip.stream()), "NativeExecutor": chip.executor}
     return Executor({**own, **(nodes or {})}, resources=resources, dims=dims or {})
+
+
+def _check_known(what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    for name in set(given) - set(known):
+        raise ValueError(f"no {what} `{name}`; there are {', '.join(known)}")
 
 
 def pipeline() -> Executor:

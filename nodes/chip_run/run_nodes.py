@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -23,11 +24,12 @@ class Run:
     """What the driver's native executor launches; for the simulated chip and CUDA a function of the arguments and
     the results, each a mapping of tensors by field, that writes the results."""
     arguments: Mapping[str, Any]
-    """For each field of `Arguments`, what is copied into it: a tensor, or what `torch.as_tensor` takes."""
+    """For each field of `Arguments`, what is copied into it when the step is prepared: a tensor, or what
+    `torch.as_tensor` takes. It must not change before the ticket is resolved."""
 
 
 class PrepareRun(PrepareNode):
-    """Copies the command's arguments into the slot; raises `ValueError` where they are not the slot's fields."""
+    """Copies the command's arguments into the slot; raises `ValueError` where they do not fit its fields."""
 
     ports = Ports(writes=("arguments",), types={"arguments": "Arguments"})
 
@@ -41,13 +43,8 @@ class PrepareRun(PrepareNode):
                 f"step {step.index} has the arguments {sorted(given)}: give one for each of {sorted(self._fields)}"
             )
         for name in self._fields:
-            target = getattr(slots.arguments, name)
-            value = torch.as_tensor(given[name], dtype=target.dtype)
-            if value.dim() and value.shape != target.shape:
-                raise ValueError(
-                    f"argument `{name}` of step {step.index} is {list(value.shape)}: it has to be {list(target.shape)}"
-                )
-            target.copy_(value)
+            what = f"argument `{name}` of step {step.index}"
+            _copy(given[name], getattr(slots.arguments, name), what)
 
 
 class BindRun(BindNode):
@@ -133,7 +130,26 @@ def _command(step: Step) -> Run:
 
 
 def _tensors(record: Any, fields: Sequence[str]) -> Tensors:
-    return {name: getattr(record, name) for name in fields}
+    """To be written into, not to be replaced."""
+    return MappingProxyType({name: getattr(record, name) for name in fields})
+
+
+def _copy(value: Any, target: torch.Tensor, what: str) -> None:
+    """Raises `ValueError` where the slot's field cannot hold the value as it is; floats may be rounded."""
+    source = torch.as_tensor(value).detach()
+    if source.dim() and source.shape != target.shape:
+        raise ValueError(f"{what} is {list(source.shape)}: it has to be {list(target.shape)}")
+    if not torch.can_cast(source.dtype, target.dtype) or not _in_range(source, target.dtype):
+        raise ValueError(f"{what} is {source.dtype}, and {target.dtype} cannot hold what it has")
+    target.copy_(source)
+
+
+def _in_range(source: torch.Tensor, dtype: torch.dtype) -> bool:
+    """Of whole numbers; floats become infinite beyond theirs."""
+    if dtype.is_floating_point or dtype.is_complex or source.dtype is torch.bool or source.numel() == 0:
+        return True
+    limits = torch.iinfo(dtype)
+    return limits.min <= int(source.min()) and int(source.max()) <= limits.max
 
 
 def _unfinished(error: Exception | None) -> bool:

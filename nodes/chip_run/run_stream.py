@@ -52,10 +52,14 @@ class RunStream:
         """
         if self.state not in ("bound", "launched") or self._step != step:
             self._refuse("retired", step, "it has to be bound to that step or launched for it")
-        if self.state == "launched" and not (proved and self.chip.done()):
-            raise Unfinished(f"the run of step {step} is not proved complete: its stream is not used again")
         try:
+            if self.state == "launched" and not (proved and self.chip.done()):
+                raise Unfinished(
+                    f"the run of step {step} is not proved complete: its stream is not used again"
+                )
             self.chip.replenish()
+        except Unfinished:
+            raise
         except Exception as error:
             raise Unfinished(f"the stream of step {step} could not be made ready again: {error!r}") from error
         self.state, self._program = "ready", None

@@ -210,6 +210,7 @@ PROMPT = ("--prompt", "x")
         (("pingpong", *PROMPT, "--device", "cuda:99"), "--device"),
         (("pingpong", "dims.capacity=100000000", *PROMPT), "GiB"),
         (("pingpong",), "one of the arguments --prompt"),
+        (("chip_run", *PROMPT), "`chip_run` does not decode: it has no route `decode`"),
     ],
 )
 def test_what_cannot_start_is_one_clear_message_and_exit_code_two(

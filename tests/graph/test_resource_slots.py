@@ -168,6 +168,64 @@ def test_a_resource_that_does_not_close_is_told_at_the_end_of_the_run() -> None:
     assert run.resources()["streams"] == ResourceCounts(2, 2, 0, 0)
 
 
+class Rude(Book):
+    """Things whose `close` does what it is told first."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        super().__init__()
+        self.act = act
+
+    def make(self) -> Thing:
+        thing = super().make()
+        closing = thing.close
+
+        def close() -> None:
+            closing()
+            self.act()
+
+        thing.close = close  # type: ignore[method-assign]
+        return thing
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_interrupts_the_destroying_comes_out_once_all_are_destroyed(error: type[BaseException]) -> None:
+    """The others used to be left open."""
+
+    def interrupt() -> None:
+        if len(book.closed) == 1:
+            raise error
+
+    book = Rude(interrupt)
+    run = engine(book).run()
+    with pytest.raises(error), run:
+        run.submit(0).result(timeout=HANG_S)
+    assert sorted(book.numbers) == [0, 1]
+    assert run.resources() == {"streams": ResourceCounts(2, 2, 0, 0), "engine": ResourceCounts(1, 1, 0, 0)}
+
+
+def test_a_resource_may_stop_the_run_as_it_closes() -> None:
+    """It used to wait for itself."""
+    book = Rude(lambda: run.stop())
+    run = engine(book).run()
+    with run:
+        run.submit(0).result(timeout=HANG_S)
+    assert sorted(book.numbers) == [0, 1]
+
+
+def test_a_factory_that_ends_its_thread_loses_the_slot_and_nothing_is_destroyed_twice() -> None:
+    def end(call: int) -> bool:
+        if call == 2:
+            raise SystemExit
+        return False
+
+    book = Book(end)
+    with engine(book, unfinished_at(1)).run() as run:
+        errors = [run.submit(index).exception(timeout=HANG_S) for index in range(6)]
+    assert [index for index, error in enumerate(errors) if error is not None] == [1, 3]
+    assert sorted(book.numbers) == [0, 1, 2]
+    assert run.resources()["streams"] == ResourceCounts(3, 3, 1, 0)
+
+
 # -- quarantine ----------------------------------------------------------------------------------------------
 
 

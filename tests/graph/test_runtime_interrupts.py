@@ -4,78 +4,16 @@
 
 from __future__ import annotations
 
-import linecache
-import signal
-import subprocess
-import sys
-import textwrap
-from collections.abc import Callable
 from concurrent.futures import Future
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 
 from graph import Runtime
 from tests.fakes import HANG_S, Gate, lanes_alive, probed, until
+from tests.graph.interrupts import after_ctrl_c, interrupting
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
-
-ROOT = Path(__file__).parents[2]
-NOT_THERE = (
-    "with ",
-    "try:",
-    "self._leave()",
-    "self._forget_lanes()",
-    "self._scope.close()",
-    "self._processes.",
-)
-INTERRUPTED = (
-    "runtime.py",
-    "admission.py",
-    "stepping.py",
-    "interpreter.py",
-    "process.py",
-    "processes.py",
-    "shared_step.py",
-)
-
-
-def interrupting(function: Callable[[], None], line: int) -> bool:
-    """Call with a KeyboardInterrupt at the line-th line that runs in the runtime; False past the last.
-
-    Left out are lines where the interpreter takes no signal although it traces them (`with`, `try`), and the
-    few that nothing in Python can protect: the first of `__enter__` and `__exit__`, and the calls that clean
-    up.
-    """
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        nonlocal count
-        path = Path(frame.f_code.co_filename)
-        if path.parent.name not in ("graph", "lanes") or path.name not in INTERRUPTED:
-            return None
-        source = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-        if (
-            event == "line"
-            and frame.f_code.co_name not in ("__enter__", "__exit__")
-            and not source.startswith(NOT_THERE)
-        ):
-            count += 1
-            if count == line:
-                raise KeyboardInterrupt
-        return trace
-
-    sys.settrace(trace)
-    try:
-        function()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(None)
-    assert count < line, "the interrupt was swallowed"
-    return False
 
 
 @pytest.mark.parametrize("name", ["pingpong", "overlap"])
@@ -142,8 +80,6 @@ def _enter_and_leave(run: Runtime) -> None:
 
 
 SCRIPT = """
-    import signal, sys, threading
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
     from graph import Executor, Runtime, compile, load
     from nodes.simulated import simulated
 
@@ -157,10 +93,7 @@ SCRIPT = """
             tickets[-1].result()
             raise SystemExit("the interrupt never came")
     except KeyboardInterrupt:
-        lanes = [thread.name for thread in threading.enumerate() if thread.name.startswith("laneflow-")]
-        done = sum(ticket.done() for ticket in tickets)
-        finished = sum(ticket.exception() is None for ticket in tickets)
-        print("lanes", lanes, "done", done, "finished", finished < 20, flush=True)
+        tell(tickets)
 """
 
 
@@ -170,23 +103,7 @@ SCRIPT = """
 def test_ctrl_c_ends_a_run_promptly_with_every_ticket_resolved(
     name: str, dispatch_ms: int, signals: int
 ) -> None:
-    script = textwrap.dedent(SCRIPT).format(dispatch_ms=dispatch_ms)
-    child = subprocess.Popen(
-        [sys.executable, "-c", script, name],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    for _ in range(signals):
-        child.send_signal(signal.SIGINT)
-        try:
-            child.wait(0.3)
-        except subprocess.TimeoutExpired:
-            continue
-    out, err = child.communicate(timeout=HANG_S)
+    out, err = after_ctrl_c(SCRIPT.format(dispatch_ms=dispatch_ms), name, signals)
     assert out == "lanes [] done 20 finished True\n", err
 
 

@@ -447,15 +447,42 @@ def test_a_thread_that_cannot_be_started_leaves_none(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    "option", [{"queue": 0}, {"threads": 0}, {"drain_timeout": -1.0}, {"switch_interval_ms": 0.01}]
+    "option",
+    [
+        {"queue": 0},
+        {"queue": 1.5},
+        {"threads": 0},
+        {"threads": 1.5},
+        {"drain_timeout": -1.0},
+        {"drain_timeout": float("nan")},
+        {"completion_timeout": 0.0},
+        {"completion_timeout": float("nan")},
+        {"switch_interval_ms": 0.01},
+    ],
 )
 def test_impossible_options_are_refused(option: dict[str, Any]) -> None:
     """`threads=0` used to kill the lanes before they were ready, and the start waited forever."""
     with (
-        pytest.raises(ValueError, match=r"queue|threads|drain_timeout|switch interval"),
+        pytest.raises(ValueError, match=r"queue|threads|drain_timeout|completion_timeout|switch interval"),
         probed("pingpong").run(**option),
     ):
         pytest.fail("the block must not run")
+
+
+def test_a_step_that_is_submitted_while_the_run_fails_to_start_is_resolved() -> None:
+    """Its ticket used to stay open, and whoever waited for it did so for ever."""
+    tickets: list[Future[Any]] = []
+    probes = probed("pingpong")
+
+    def start(context: Any) -> None:
+        tickets.append(run.submit("early"))
+        raise Boom("no start")
+
+    probes.executor.nodes["dispatch"].start = start  # type: ignore[method-assign]
+    run = probes.run()
+    with pytest.raises(LifecycleError), run:
+        pytest.fail("the block must not run")
+    assert isinstance(tickets[0].exception(timeout=0), RuntimeStopped)
 
 
 def test_submit_on_a_lane_never_waits_for_itself() -> None:

@@ -9,7 +9,9 @@ import torch
 
 from graph import BindError, Executor, Topology, compile, load
 from graph.bind import bind
+from graph.errors import ResourceLost
 from graph.lanes.board import SPARES, Board
+from graph.makers import ResourceCounts
 from graph.shared_slots import SHARED, SharedPool, allocate_shared, homes, rooms
 from graph.slots import FREE
 from tests.graph.test_slots import parts
@@ -128,8 +130,50 @@ def test_spare_slots_come_to_an_end() -> None:
         pool.suspect.add(0)
         assert pool.give_back(0)
     pool.suspect.add(0)
-    with pytest.raises(MemoryError, match="`inputs`"):
-        pool.give_back(0)
+    assert pool.give_back(0)
+    with pytest.raises(ResourceLost, match=r"slot 0 of `inputs`.*no spare one left"):
+        pool.content(0)
+    assert not pool.give_back(0)
+    with pytest.raises(ResourceLost):
+        pool.content(0)
+    assert pool.content(1) is pool.slots[1]
+    assert len(pool.quarantined) == SPARES + 1
+
+
+def test_resources_are_replaced_without_end_since_they_are_not_in_the_block() -> None:
+    """The 65th used to end the run."""
+    pool = pools_of(placed("host"), board_of(placed("host")), None)["handle"]
+    for _ in range(3 * SPARES):
+        pool.suspect.add(0)
+        assert pool.give_back(0)
+        pool.content(0)
+    assert pool.counts() == ResourceCounts(3 + 3 * SPARES, 3 * SPARES, 3 * SPARES, 3)
+
+
+def test_what_could_not_be_made_anew_is_tried_again_where_it_is_needed() -> None:
+    """It used to stay lost for the rest of the run where another process gave it back."""
+    topology = placed("device")
+    board = board_of(topology)
+    calls: list[int] = []
+
+    def fragile() -> dict[str, int]:
+        calls.append(len(calls))
+        if calls[-1] in (3, 4):
+            raise OSError("not now")
+        return {"call": calls[-1]}
+
+    ours = pools_of(topology, board, None)
+    theirs = allocate_shared(
+        topology, dict(topology.dims), {"Handle": fragile}, "cpu", board, "device", print
+    )
+    theirs["handle"].open()
+    ours["handle"].suspect.add(1)
+    assert ours["handle"].give_back(1)
+    theirs["handle"].renew()
+    with pytest.raises(ResourceLost, match=r"slot 1 of `handle` could not be made anew: .*not now"):
+        theirs["handle"].content(1)
+    assert theirs["handle"].content(1) == {"call": 5}
+    assert theirs["handle"].counts() == ResourceCounts(4, 1, 1, 3)
 
 
 def test_memory_that_cannot_be_had_is_refused() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -64,6 +66,37 @@ def test_out_of_order_is_reached_behind_the_next(opened: list[Queue]) -> None:
     assert second.wait(0)
     (alone,) = marks(opened, queue_faults, calls=1)
     assert not alone.wait(0.01)
+
+
+@pytest.mark.parametrize("fault", [OutOfOrder(), Never()])
+def test_a_call_that_is_told_late_or_never_keeps_its_own_error(opened: list[Queue], fault: Fault) -> None:
+    """The next call used to get it, and the held one was taken for a success."""
+    queue = misbehaving({1: fault})("device", "cpu")
+    opened.append(queue)
+    done: list[int] = []
+
+    def work(call: int) -> None:
+        if call == 1:
+            raise ValueError("mine")
+        done.append(call)
+
+    found = []
+    for call in range(3):
+        with queue.launching():
+            queue.enqueue(partial(work, call))
+        found.append(queue.mark())
+    assert found[2].wait(HANG_S)
+    assert found[0].wait(0)
+    assert done == [0, 2]
+    if isinstance(fault, OutOfOrder):
+        with pytest.raises(ValueError, match="mine"):
+            found[1].wait(HANG_S)
+
+
+@pytest.mark.parametrize("call", [-1, "2", 1.0, True])
+def test_what_is_no_number_of_a_call_is_refused(call: Any) -> None:
+    with pytest.raises(ValueError, match="calls are numbered from 0"):
+        misbehaving({call: Never()})
 
 
 def test_an_error_at_launch(opened: list[Queue]) -> None:

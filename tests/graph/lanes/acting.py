@@ -209,3 +209,30 @@ def grip(name: str, step: Any, slots: Any, unfinished: frozenset[int]) -> None:
         slots.handle[step.index] = True
         if step.index in unfinished:
             raise Unfinished
+
+
+def gradients(name: str, step: Any, slots: Any, data: Any) -> Any:
+    """Note in which nodes torch keeps a history; the field of the box has a place for each."""
+    import torch
+
+    del step, data
+    if name == "fill":
+        slots.box.x.fill_(0)
+        slots.box.x[0] = torch.is_grad_enabled()
+    elif name == "work":
+        slots.box.y.fill_(torch.is_grad_enabled())
+    elif name == "tell":
+        return {
+            "fill": bool(slots.box.x[0]),
+            "work": bool(slots.box.y[0]),
+            "tell": torch.is_grad_enabled(),
+        }
+    return None
+
+
+def weigh(name: str, step: Any, slots: Any, network: Any) -> None:
+    """Compute with weights that could be learned."""
+    if name == "fill":
+        slots.box.x.fill_(step.index)
+    elif name == "work":
+        slots.box.y.copy_(network(slots.box.x.float()))

@@ -6,10 +6,10 @@ import pytest
 
 from graph import Runtime
 from tests.fakes import HANG_S, chain, lanes_alive
-from tests.graph.lanes.acting import nothing
+from tests.graph.interrupts import interrupting, submits_interrupted
+from tests.graph.lanes.acting import nothing, slow
 from tests.graph.lanes.driving import children, running
 from tests.graph.test_runtime_bubbles import lagging
-from tests.graph.test_runtime_interrupts import interrupting
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -19,18 +19,8 @@ CHAIN = chain(["make"], ["use"], ["tell"])
 @pytest.mark.parametrize("name", ["chain", pytest.param("lagging", marks=pytest.mark.slow)])
 def test_an_interrupt_anywhere_in_submit_leaves_the_step_wholly_in_or_wholly_out(name: str) -> None:
     topology, lanes = (CHAIN, ["lane0", "lane1"]) if name == "chain" else (lagging(1), ["host"])
-    line, interrupted, steps = 0, True, 0
     with running(topology, lanes, nothing) as run:
-        while interrupted:
-            line += 1
-            interrupted = interrupting(lambda: run.submit("interrupted"), line)
-            result = run.submit("after").result(timeout=HANG_S)
-            assert result in (steps, steps + 1)
-            steps = result + 1
-        for index in range(2 * run.capacity):
-            assert run.submit("no room is lost").result(timeout=HANG_S) == steps + index
-        assert run.held_slots() == []
-    assert line > 20
+        assert submits_interrupted(run) > 20
 
 
 @pytest.mark.slow
@@ -64,3 +54,18 @@ def test_an_interrupt_anywhere_in_the_start_leaves_neither_lane_nor_process() ->
 def _enter_and_leave(run: Runtime) -> None:
     with run:
         pass
+
+
+@pytest.mark.slow
+def test_an_interrupt_anywhere_in_cancel_leaves_no_lane_waiting() -> None:
+    """The board used to say that the step had failed, and a lane that asked why waited for ever."""
+    line, interrupted = 0, True
+    while interrupted:
+        line += 1
+        with running(CHAIN, ["lane1"], slow, {"use": 0.05}) as run:
+            tickets = [run.submit(index) for index in range(4)]
+            interrupted = interrupting(tickets[-1].cancel, line)
+            assert [ticket.result(timeout=HANG_S) for ticket in tickets[:3]] == [0, 1, 2]
+        assert all(ticket.done() for ticket in tickets)
+        assert lanes_alive() == []
+    assert line > 3

@@ -8,12 +8,8 @@ What is on the queue by then is not waited for beyond the queue's own bound; its
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,14 +17,12 @@ import pytest
 from graph import Runtime, RuntimeStopped
 from nodes.misbehaving import Fault, Late, Never, misbehaving
 from tests.fakes import HANG_S, Gate, lanes_alive, until
+from tests.graph.interrupts import after_ctrl_c, interrupting, submits_interrupted
 from tests.graph.lanes.streaming import Streamed, streamed
 from tests.graph.lanes.test_stream_order import held
 from tests.graph.lanes.test_stream_stop import resolved
-from tests.graph.test_runtime_interrupts import interrupting
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
-
-ROOT = Path(__file__).parents[3]
 
 
 def pingpong(lanes: list[str] | None, **options: Any) -> Runtime:
@@ -39,18 +33,8 @@ def pingpong(lanes: list[str] | None, **options: Any) -> Runtime:
 def test_an_interrupt_anywhere_in_submit_leaves_the_step_wholly_in_or_wholly_out(
     lanes: list[str] | None,
 ) -> None:
-    line, interrupted, steps = 0, True, 0
     with pingpong(lanes, checked=True) as run:
-        while interrupted:
-            line += 1
-            interrupted = interrupting(lambda: run.submit("interrupted"), line)
-            result = run.submit("after").result(timeout=HANG_S)
-            assert result in (steps, steps + 1)
-            steps = result + 1
-        for index in range(2 * run.capacity):
-            assert run.submit("no room is lost").result(timeout=HANG_S) == steps + index
-        assert run.held_slots() == []
-    assert line > 10
+        assert submits_interrupted(run) > 10
 
 
 @pytest.mark.slow
@@ -149,8 +133,6 @@ def test_an_interrupt_while_a_result_is_awaited_cancels_what_has_not_started_and
 
 
 SCRIPT = """
-    import signal, sys, threading
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
     from graph import Runtime, compile, load
     from nodes.simulated import simulated
 
@@ -164,10 +146,7 @@ SCRIPT = """
             tickets[-1].result()
             raise SystemExit("the interrupt never came")
     except KeyboardInterrupt:
-        lanes = [thread.name for thread in threading.enumerate() if thread.name.startswith("laneflow-")]
-        done = sum(ticket.done() for ticket in tickets)
-        finished = sum(ticket.exception() is None for ticket in tickets)
-        print("lanes", lanes, "done", done, "finished", finished < 20, flush=True)
+        tell(tickets)
 """
 
 
@@ -176,21 +155,5 @@ def test_ctrl_c_ends_a_run_promptly_with_every_ticket_resolved(
     name: str, dispatch_ms: int, signals: int
 ) -> None:
     """With steps of a minute the first Ctrl-C drains, which takes too long, and the second ends it."""
-    script = textwrap.dedent(SCRIPT).format(dispatch_ms=dispatch_ms)
-    child = subprocess.Popen(
-        [sys.executable, "-c", script, name],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    for _ in range(signals):
-        child.send_signal(signal.SIGINT)
-        try:
-            child.wait(0.3)
-        except subprocess.TimeoutExpired:
-            continue
-    out, err = child.communicate(timeout=HANG_S)
+    out, err = after_ctrl_c(SCRIPT.format(dispatch_ms=dispatch_ms), name, signals)
     assert out == "lanes [] done 20 finished True\n", err

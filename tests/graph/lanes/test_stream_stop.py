@@ -12,10 +12,20 @@ from typing import Any
 
 import pytest
 
-from graph import BindError, InternalError, LifecycleError, RuntimeStopped, StepError, Stuck
+from graph import (
+    BindError,
+    InternalError,
+    LifecycleError,
+    QueueFull,
+    RuntimeStopped,
+    StepError,
+    Stuck,
+    Unfinished,
+)
+from graph.lanes.cpu_queue import CpuMark, CpuQueue
 from graph.launching import Launching
 from nodes.misbehaving import Late, misbehaving
-from tests.fakes import HANG_S, Gate, delayed, lanes_alive
+from tests.fakes import HANG_S, Gate, delayed, lanes_alive, until
 from tests.graph.lanes.streaming import streamed
 from tests.graph.lanes.test_stream_order import held
 
@@ -92,7 +102,9 @@ def test_the_wait_graph_says_which_call_the_queue_is_at() -> None:
     with streamed("pingpong", ["device"], held(gate, "dispatch")).run() as run:
         tickets = [run.submit(index) for index in range(2)]
         gate.wait()
-        assert "lane device: `dispatch` of step 0 is at work" in run.wait_graph()
+        until(
+            lambda: "lane device: `dispatch` of step 0 is at work" in run.wait_graph(), "the queue is at it"
+        )
         gate.open()
         assert [ticket.result(timeout=HANG_S) for ticket in tickets] == [0, 1]
 
@@ -175,3 +187,93 @@ def test_a_failing_step_can_be_followed_by_a_stop() -> None:
     with streamed("pingpong", ["device"], behave).run() as run:
         tickets = [run.submit(index) for index in range(3)]
     assert all(isinstance(ticket.exception(timeout=0), StepError) for ticket in tickets)
+
+
+class Awkward(CpuQueue):
+    """A queue whose `close` raises, once it has closed."""
+
+    def close(self) -> bool:
+        super().close()
+        raise Boom("not closed")
+
+
+def test_a_queue_that_does_not_close_is_told_and_the_nodes_are_stopped() -> None:
+    """The lane's thread used to die of it, with its nodes not stopped, and the run looked sound."""
+    probes = streamed("pingpong", ["device"])
+    stopped: list[str] = []
+    probes.executor.nodes["dispatch"].stop = lambda: stopped.append("dispatch")  # type: ignore[method-assign]
+    run = probes.run(make_queue=Awkward)
+    with pytest.raises(LifecycleError, match=r"`device` failed to close: Boom\('not closed'\)"), run:
+        assert run.submit(0).result(timeout=HANG_S) == 0
+    assert stopped == ["dispatch"]
+
+
+def test_a_maker_of_queues_that_returns_none_keeps_the_run_from_starting() -> None:
+    run = streamed("pingpong", ["device"]).run(make_queue=lambda lane, device: None)
+    with pytest.raises(BindError, match=r"lane `device` gets no queue.*returned None"), run:
+        pass
+
+
+class Untimed(CpuMark):
+    def interval(self) -> Any:
+        raise Boom("no clock")
+
+
+class Clockless(CpuQueue):
+    def mark(self) -> CpuMark:
+        mark = Untimed()
+        self._items.put(mark)
+        return mark
+
+
+def test_a_mark_that_cannot_tell_its_time_fails_its_step() -> None:
+    """It used to be taken for a fault of laneflow's own, and ended the run."""
+    with streamed("pingpong", ["device"]).run(make_queue=Clockless) as run:
+        errors = [run.submit(index).exception(timeout=HANG_S) for index in range(3)]
+    assert [type(error.cause) for error in errors if isinstance(error, StepError)] == [Boom] * 3
+
+
+def test_a_call_that_outlives_the_run_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    gate = Gate()
+    probes = streamed("pingpong", ["device"], held(gate, "dispatch"))
+    with probes.run(completion_timeout=0.1) as run:
+        assert isinstance(run.submit(0).exception(timeout=HANG_S), StepError)
+    assert "lane `device`: a call has not ended with the run" in caplog.text
+    gate.open()
+    until(lambda: lanes_alive() == [], "the queue's thread ends after the call")
+
+
+class Forgetful(CpuQueue):
+    def mark(self) -> Any:
+        super().mark()
+
+
+def test_a_queue_without_marks_proves_nothing() -> None:
+    """None used to stand for a call that is complete, and results were read before they were written."""
+    with streamed("pingpong", ["device"]).run(make_queue=Forgetful) as run:
+        error = run.submit(0).exception(timeout=HANG_S)
+    assert isinstance(error, StepError)
+    assert isinstance(error.cause, Unfinished)
+    assert "`mark` returned None" in str(error)
+
+
+@pytest.mark.parametrize("act", ["stop", "submit"])
+def test_work_on_a_queue_does_not_wait_for_its_own_run(act: str) -> None:
+    """It used to, for ever: a queue's thread is no lane."""
+    told: list[BaseException] = []
+
+    def behave(node: str, index: Any, tensors: Any) -> None:
+        if (node, index) == ("dispatch", 0):
+            try:
+                if act == "stop":
+                    run.stop()
+                else:
+                    while True:
+                        run.submit("more")
+            except (QueueFull, RuntimeError) as error:
+                told.append(error)
+
+    probes = streamed("pingpong", ["device"], behave)
+    with probes.run() as run:
+        assert run.submit(0).result(timeout=HANG_S) == 0
+    assert [type(error) for error in told] == [RuntimeError if act == "stop" else QueueFull]

@@ -8,7 +8,7 @@ import pytest
 
 from graph import Runtime, Topology, compile, load
 from graph.report import report
-from nodes.misbehaving import FailsAtCompletion, misbehaving
+from nodes.misbehaving import FailsAtCompletion, Fault, Never, misbehaving
 from nodes.simulated import simulated
 from tests.fakes import HANG_S
 
@@ -54,6 +54,24 @@ def test_a_failed_call_has_a_span_with_its_error() -> None:
     assert (told[0], told[2]) == (None, None)
     assert "step 1 failed in `dispatch`" in str(told[1])
     assert "oh" in str(told[1])
+
+
+@pytest.mark.parametrize("fault", [FailsAtCompletion(), Never()], ids=["fails", "never"])
+def test_a_call_that_fails_does_not_overlap_the_one_before(fault: Fault) -> None:
+    """Its span used to begin with its launch, and made the lane busy for longer than the run took."""
+    source = pingpong("costs.dispatch=5")
+    faults = dict.fromkeys(range(1, 20, 2), fault)
+    with Runtime(
+        compile(source), simulated(source), make_queue=misbehaving(faults), completion_timeout=0.02
+    ) as run:
+        tickets = [run.submit(index) for index in range(20)]
+        failed = [index for index, ticket in enumerate(tickets) if ticket.exception(timeout=HANG_S)]
+    assert failed == list(range(1, 20, 2))
+    spans = [span for span in run.spans() if span.node == "dispatch"]
+    assert all(one.end <= other.start for one, other in pairwise(spans))
+    if isinstance(fault, FailsAtCompletion):  # then the queue knows when it was at it
+        assert {span.device for span in spans} >= {5 * MS}
+        assert all(span.end - span.start >= 5 * MS for span in spans)
 
 
 def test_a_run_without_a_record_keeps_no_spans() -> None:

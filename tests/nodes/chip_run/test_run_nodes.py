@@ -40,6 +40,55 @@ def test_a_command_that_is_no_run_of_these_arguments_is_refused(command: Any, no
         assert doubled(run.submit(run_of(0)).result(timeout=HANG_S)) == 2.0
 
 
+SMALL = load_text('extends: chip_run\ntypes: {Arguments: {values: "uint8[arguments]"}}\n')
+
+
+@pytest.mark.parametrize("value", [300, -1, 1.5, torch.tensor(300.0), torch.tensor(300), 1j])
+def test_an_argument_that_its_field_cannot_hold_is_refused(value: Any) -> None:
+    """It used to become another one."""
+
+    def sum_up(arguments: Tensors, results: Tensors) -> None:
+        results["values"].copy_(arguments["values"])
+
+    with closing(SimulatedChip()) as chip, Runtime(compile(SMALL), executor(chip, SMALL)) as run:
+        with pytest.raises(StepError, match="argument `values` of step 0"):
+            run.submit(Run(sum_up, {"values": value})).result(timeout=HANG_S)
+        result = run.submit(Run(sum_up, {"values": torch.tensor(255)})).result(timeout=HANG_S)
+    assert result["values"][0] == 255
+
+
+def test_an_argument_with_gradients_harms_no_later_run() -> None:
+    """Its history used to stay in the slot, and every later run with the slot failed."""
+    learned = torch.ones(16, requires_grad=True)
+    with closing(SimulatedChip()) as chip, start(chip) as run:
+        results = [run.submit(Run(double, {"values": learned})).result(timeout=HANG_S)]
+        results += [run.submit(run_of(step)).result(timeout=HANG_S) for step in range(4)]
+    assert [doubled(result) for result in results] == [2.0, 2.0, 4.0, 6.0, 8.0]
+
+
+def test_a_program_writes_into_the_results_and_does_not_replace_them() -> None:
+    """What it put in their place used to be lost without a word."""
+
+    def replace(arguments: Any, results: Any) -> None:
+        results["values"] = arguments["values"] * 2
+
+    with closing(SimulatedChip()) as chip, start(chip) as run:
+        error = run.submit(Run(replace, {"values": 1.0})).exception(timeout=HANG_S)
+    assert isinstance(error, StepError)
+    assert isinstance(error.cause, TypeError)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"nodes": {"executes": CompleteRun(["values"])}}, {"dims": {"argument": 4}}]
+)
+def test_a_name_that_the_topology_does_not_have_is_refused(wrong: Any) -> None:
+    with (
+        closing(SimulatedChip()) as chip,
+        pytest.raises(ValueError, match=r"no (node `executes`|dim `argument`)"),
+    ):
+        executor(chip, **wrong)
+
+
 def test_a_result_is_not_changed_by_later_runs() -> None:
     with closing(SimulatedChip()) as chip, start(chip) as run:
         kept = [run.submit(run_of(step)).result(timeout=HANG_S) for step in range(6)]

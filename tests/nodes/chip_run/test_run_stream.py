@@ -108,3 +108,18 @@ def test_it_can_be_destroyed_while_a_run_is_on_it(stream: RunStream, chip: ChipS
     stream.launch(0)
     stream.close()
     assert (stream.state, chip.closed) == ("closed", 1)
+
+
+def test_a_stream_that_cannot_say_whether_it_is_done_is_not_used_again(
+    stream: RunStream, chip: ChipStream
+) -> None:
+    """What it raised used to fail the step alone, and the stream's next one."""
+
+    def done() -> bool:
+        raise OSError("no answer")
+
+    chip.done = done  # type: ignore[method-assign]
+    stream.bind(0, "program")
+    stream.launch(0)
+    with pytest.raises(Unfinished, match="no answer"):
+        stream.retire(0, proved=True)
