@@ -2,8 +2,9 @@
 
 The device is the CPU's stand-in for an accelerator queue, busy for 45 ms a step by its own clock, in both cases. In
 the first it is a `stream` lane; in the second the same queue is behind a lane on a thread, whose call puts the
-work on the queue and waits for its mark, so that the next is launched only after completion. Beside them a stray
-thread runs pure Python, or none does. The gap is the device's own: from the end of a step's work to the start of
+work on the queue and waits for its mark, so that the next is launched only after completion: with laneflow's switch
+interval, and with that of the interpreter, which it leaves alone then. Beside them a stray thread runs pure Python, or
+none does. The gap is the device's own: from the end of a step's work to the start of
 the next. Rounds are interleaved, so that a disturbance of the machine falls on all; the table has the medians
 over rounds of each round's median and largest gap.
 """
@@ -21,12 +22,14 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from graph import Context, Executor, Runtime, Step, compile, load
+from graph.interpreter import SWITCH_INTERVAL_MS
 from graph.lanes.cpu_queue import CpuQueue
 from graph.trace import Span
 from nodes import DispatchNode
 from nodes.simulated import simulated
 
 AHEAD, AFTER = "launched one step ahead", "launched after completion"
+UNTOUCHED = "launched after completion, switch interval of the interpreter"
 
 
 class Gaps(NamedTuple):
@@ -67,14 +70,15 @@ def measure(way: str, steps: int, milliseconds: float, stray: bool) -> Gaps:
     topology = load("pingpong", [f"costs.dispatch={milliseconds:g}", f"lanes.device.worker={worker}"])
     executor: Executor = simulated(topology)
     blocking = Blocking(milliseconds)
-    if way == AFTER:
+    if way != AHEAD:
         executor = replace(executor, nodes={**executor.nodes, "dispatch": blocking})
-    with pure_python() if stray else nullcontext(), Runtime(compile(topology), executor) as run:
+    interval = None if way == UNTOUCHED else SWITCH_INTERVAL_MS
+    runtime = Runtime(compile(topology), executor, switch_interval_ms=interval)
+    with pure_python() if stray else nullcontext(), runtime as run:
         for _ in run.map(range(steps)):
             pass
-    intervals = (
-        blocking.intervals if way == AFTER else [(one.start, one.end) for one in dispatches(run.spans())]
-    )
+    launched = [(one.start, one.end) for one in dispatches(run.spans())]
+    intervals = launched if way == AHEAD else blocking.intervals
     gaps = [(later[0] - earlier[1]) / 1e6 for earlier, later in pairwise(intervals)]
     return Gaps(statistics.median(gaps), max(gaps))
 
@@ -123,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--milliseconds", type=float, default=45.0)
     args = parser.parse_args(argv)
     rounds: dict[tuple[str, bool], list[Gaps]] = {
-        (way, stray): [] for stray in (False, True) for way in (AHEAD, AFTER)
+        (way, stray): [] for stray in (False, True) for way in (AHEAD, AFTER, UNTOUCHED)
     }
     for _ in range(args.rounds):
         for way, stray in rounds:

@@ -83,8 +83,9 @@ def test_a_request_alone_gets_the_tokens_it_gets_in_a_batch(model: Model) -> Non
         assert alone == [together[number]], topology
 
 
-@pytest.mark.parametrize("waves", [(1, 3), (3, 1)], ids=str)
-@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize(
+    ("topology", "waves"), [*((name, (1, 3)) for name in TOPOLOGIES), ("pingpong", (3, 1))], ids=str
+)
 def test_requests_that_come_in_waves_get_the_tokens_they_get_alone(
     model: Model, topology: str, waves: tuple[int, ...]
 ) -> None:

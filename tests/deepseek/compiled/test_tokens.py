@@ -16,7 +16,7 @@ from graph import Executor, Runtime, compile, load
 from graph.errors import LifecycleError
 from tests.deepseek.compiled.conftest import BATCH, SIZES, caches, network
 
-TOPOLOGIES = ("sync", "pingpong", "overlap", "deep", "latebind", "stream")
+TOPOLOGIES = ("pingpong", "overlap", "latebind", "stream")
 LENGTHS = (1, 7, 20, 41, 13, 2)
 
 

@@ -39,11 +39,11 @@ def messages(run: Any) -> Counter[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("away", "told"),
     [
-        (["lane0"], {}),
-        (["lane1"], {}),
         (["lane0", "lane1"], {}),
-        (["lane2"], {"lane2": 100}),  # it has the results
-        (["lane1", "lane2"], {"lane1": 100, "lane2": 100}),  # no lane of the run's own process comes later
+        (
+            ["lane1", "lane2"],
+            {"lane1": 100, "lane2": 100},
+        ),  # one has the results, the other no later node there
     ],
 )
 def test_a_lane_is_quiet_where_a_later_node_is_in_the_process_of_the_run(
@@ -59,7 +59,7 @@ def test_a_lane_is_quiet_where_a_later_node_is_in_the_process_of_the_run(
     assert Counter(span.node for span in run.spans()) == {"a": 100, "b": 100, "c": 100}
 
 
-@pytest.mark.parametrize("node", ["a", "b", "c"])
+@pytest.mark.parametrize("node", ["a", "c"])
 def test_a_step_that_fails_on_a_quiet_lane_takes_its_place(node: str) -> None:
     with running(CHAIN, ["lane0", "lane1"], fails, (node, 2)) as run:
         found = [run.submit(index).exception(timeout=HANG_S) for index in range(5)]
