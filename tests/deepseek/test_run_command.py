@@ -52,7 +52,7 @@ def test_json_has_one_line_a_request_in_order(capsys: pytest.CaptureFixture[str]
     assert found[1]["prompt_ids"] == [0, *(2 + byte for byte in b"A b")]
 
 
-@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("topology", ["pingpong", "latebind"])
 def test_any_number_of_drafts_prints_the_same(capsys: pytest.CaptureFixture[str], topology: str) -> None:
     words = (topology, "--prompt", "The lanes of", "--prompt", "a", "--max-tokens", "40", "--ignore-eos")
     expected = results(capsys, *words, "--mtp", "0")

@@ -43,7 +43,7 @@ def test_batch_of_unequal_lengths_equals_the_reference(name: str) -> None:
     assert tokens == [prompt.greedy for prompt in known.prompts]
 
 
-@pytest.mark.parametrize("chunk", [1, 5, 16, 37])
+@pytest.mark.parametrize("chunk", [pytest.param(1, marks=pytest.mark.slow), 5, 16, 37])
 @pytest.mark.parametrize("name", NAMES)
 def test_prompt_in_chunks_equals_the_prompt_in_one_go(name: str, chunk: int) -> None:
     network, known = model(name), reference(name)
@@ -51,7 +51,10 @@ def test_prompt_in_chunks_equals_the_prompt_in_one_go(name: str, chunk: int) -> 
     assert (logits - known.longest.prefill).abs().max() < known.tolerance
 
 
-@pytest.mark.parametrize("page", [1, 3, 10, 64, CONTEXT + 1])
+@pytest.mark.parametrize(
+    "page",
+    [1, pytest.param(3, marks=pytest.mark.slow), 10, pytest.param(64, marks=pytest.mark.slow), CONTEXT + 1],
+)
 @pytest.mark.parametrize("name", ["a", "b", "real_rates"])
 def test_page_size_does_not_matter(name: str, page: int) -> None:
     network, known = model(name), reference(name)

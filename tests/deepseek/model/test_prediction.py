@@ -42,7 +42,7 @@ def test_whole_sequences_equal_the_reference(name: str) -> None:
         check(name, known, *advance(network, caches, known, 0, len(known.drafts)))
 
 
-@pytest.mark.parametrize("chunk", [1, 5, 13, 37])
+@pytest.mark.parametrize("chunk", [pytest.param(1, marks=pytest.mark.slow), 5, 13, 37])
 @pytest.mark.parametrize("name", PREDICTING)
 def test_chunks_equal_the_reference(name: str, chunk: int) -> None:
     network, known = model(name, predicts=True), predicted(name)[-1]
@@ -53,7 +53,7 @@ def test_chunks_equal_the_reference(name: str, chunk: int) -> None:
     check(name, known, *(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
-@pytest.mark.parametrize("width", [2, 3, 4])
+@pytest.mark.parametrize("width", [2, pytest.param(3, marks=pytest.mark.slow), 4])
 @pytest.mark.parametrize("name", PREDICTING)
 def test_steps_with_drafts_equal_the_reference(name: str, width: int) -> None:
     """Of each step's rows a random number holds; further drafts are made from the block's own streams."""
