@@ -34,7 +34,7 @@ run: $(STAMP) $(COMPILED)
 	$(RUN)
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow

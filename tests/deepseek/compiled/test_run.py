@@ -21,7 +21,7 @@ def results(capsys: pytest.CaptureFixture[str], way: str, *words: str) -> list[d
     return [json.loads(line) for line in captured.out.splitlines()]
 
 
-@pytest.mark.parametrize("sampling", [(), ("--temperature", "1.1", "--top-p", "0.9", "--seed", "3")])
+@pytest.mark.parametrize("sampling", [("--temperature", "1.1", "--top-p", "0.9", "--seed", "3")])
 def test_the_bundled_checkpoint_prints_the_same(
     compiled: Choice, capsys: pytest.CaptureFixture[str], sampling: tuple[str, ...]
 ) -> None:

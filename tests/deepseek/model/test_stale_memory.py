@@ -19,7 +19,7 @@ STARTS = {"a": (29, 11), "b": (29, 11), "real_rates": (119, 103)}
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["pages for all rows", "pages for what holds"])
-@pytest.mark.parametrize("width", [2, pytest.param(3, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize("width", [2, *(pytest.param(width, marks=pytest.mark.slow) for width in (3, 4))])
 @pytest.mark.parametrize("name", ["a", "b", pytest.param("real_rates", marks=pytest.mark.slow)])
 def test_cells_that_rejected_rows_wrote_may_hold_anything(name: str, width: int, early: bool) -> None:
     network, seed = model(name, predicts=True), 10 * width + early

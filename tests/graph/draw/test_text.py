@@ -116,7 +116,7 @@ def test_text_from_the_file_is_never_syntax():
 
 def test_the_same_view_is_drawn_the_same():
     for render in (terminal.render, mermaid.render, dot.render, drawn_svg):
-        assert render(view(load("latebind"))) == render(view(load("latebind")))
+        assert render(view(load("chip_run"))) == render(view(load("chip_run")))
 
 
 def test_an_order_alone_is_told_from_what_is_carried_and_lent():
