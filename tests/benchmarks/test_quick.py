@@ -9,7 +9,6 @@ from benchmarks import install, overhead, validation
 from benchmarks.rounds import Results, all_peers
 from benchmarks.workloads import WORKLOADS
 
-
 PEERS = ("threads", "laneflow", "laneflow_stream", "laneflow_processes", "dask")
 """One of each kind, and one that needs to be installed."""
 
