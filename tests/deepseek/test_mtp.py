@@ -4,7 +4,7 @@ import pytest
 
 from tests.deepseek.mtp_product import Case, check, pairwise, product
 
-PROMPTS, TOKENS = 5, 40
+PROMPTS, TOKENS = 5, 32
 
 
 def test_the_pairwise_cover_shows_every_pair_of_choices() -> None:

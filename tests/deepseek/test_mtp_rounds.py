@@ -14,7 +14,9 @@ PROMPTS = 4
 NAMES = ("a", "b", "b/release", "accept", "real_rates", "quant")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "real_rates" else ()) for name in NAMES]
+)
 def test_rounds_commit_what_they_commit_in_the_reference(name: str) -> None:
     network, known = model(name, predicts=True), reference(name)
     with np.load(PARITY / name.split("/")[0] / "mtp.npz") as stored:

@@ -42,7 +42,9 @@ def test_whole_sequences_equal_the_reference(name: str) -> None:
         check(name, known, *advance(network, caches, known, 0, len(known.drafts)))
 
 
-@pytest.mark.parametrize("chunk", [pytest.param(1, marks=pytest.mark.slow), 5, 13, 37])
+@pytest.mark.parametrize(
+    "chunk", [pytest.param(1, marks=pytest.mark.slow), 5, pytest.param(13, marks=pytest.mark.slow), 37]
+)
 @pytest.mark.parametrize("name", PREDICTING)
 def test_chunks_equal_the_reference(name: str, chunk: int) -> None:
     network, known = model(name, predicts=True), predicted(name)[-1]
