@@ -28,6 +28,7 @@ class LifecycleError(Exception):
 
     def __init__(self, node: str, phase: str, cause: BaseException) -> None:
         self.node, self.phase, self.cause = node, phase, cause
+        self.__cause__ = cause
         super().__init__(f"`{node}` failed to {phase}: {cause!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -39,6 +40,7 @@ class StepError(Exception):
 
     def __init__(self, node: str, step: int, cause: BaseException) -> None:
         self.node, self.step, self.cause = node, step, cause
+        self.__cause__ = cause
         super().__init__(f"step {step} failed in `{node}`: {cause!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -205,7 +205,6 @@ class Firing:
 
     def _failed(self, record: StepRecord, error: BaseException) -> StepError:
         failure = StepError(self.node, record.index, error)
-        failure.__cause__ = error
         record.fail(failure)
         for kind in self.step.gives:
             record.values.pop((self.node, kind), None)

@@ -66,7 +66,8 @@ class RecordMaker:
         self.kept: list[Any] = []
 
     def replace(self, old: Any, place: int) -> Any:
-        self.kept.append(old)
+        if not isinstance(old, Missing):
+            self.kept.append(old)
         return self.make(place)
 
     def destroy(self, one: Any) -> None:
@@ -147,9 +148,7 @@ class ResourceMaker:
             if hasattr(one, "close"):
                 one.close()
         except Exception as error:
-            fault = LifecycleError(self._buffer, "close", error)
-            fault.__cause__ = error
-            self._on_fault(fault)
+            self._on_fault(LifecycleError(self._buffer, "close", error))
         finally:
             self._count(retired=1, live=-1)
 

@@ -48,7 +48,6 @@ def unpack_error(payload: bytes) -> Exception:
     if kind is None:
         return cause if isinstance(cause, Exception) else RemoteError(type(cause).__name__, str(cause), "")
     error: Exception = kind(node, where, cause)
-    error.__cause__ = cause
     return error
 
 

@@ -121,7 +121,6 @@ class Mains:
 
     def _note(self, what: str, phase: str, error: BaseException) -> LifecycleError:
         fault = LifecycleError(what, phase, error)
-        fault.__cause__ = error
         self._faults.append(fault)
         return fault
 
@@ -165,9 +164,7 @@ class Mains:
             )
             node = next(ahead, None)
             if node is not None and not step.cancel(stopped()):
-                failure = StepError(node, step.index, error)
-                failure.__cause__ = error
-                step.fail(failure)
+                step.fail(StepError(node, step.index, error))
         parts.admission.end()
 
     # -- a lane in a process ---------------------------------------------------------------------------------
