@@ -23,3 +23,21 @@ void device(int64_t nanoseconds) {
     while (now() < end)
         continue;
 }
+
+#define PAGE 4096 /* at most that of the machine */
+
+/* Of the pages of `memory`, left alone for so many nanoseconds, how many then take longer than `limit` to touch. A
+   machine that is a guest may lose pages to its host meanwhile, and a program that waits long finds its own gone. */
+int lost(volatile char *memory, int pages, int64_t nanoseconds, int64_t limit) {
+    int64_t end = now() + nanoseconds, last;
+    while ((last = now()) < end)
+        continue;
+    int found = 0;
+    for (int page = 0; page < pages; page++) {
+        memory[(int64_t)page * PAGE]++;
+        int64_t time = now();
+        found += time - last > limit;
+        last = time;
+    }
+    return found;
+}

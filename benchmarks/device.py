@@ -7,7 +7,9 @@ part of a step is spun away, in C. Without a C compiler the device only sleeps, 
 from __future__ import annotations
 
 import ctypes
+import mmap
 import shutil
+import statistics
 import subprocess
 import tempfile
 import time
@@ -18,6 +20,8 @@ from pathlib import Path
 from benchmarks.work import Body
 
 SOURCE = Path(__file__).with_suffix(".c")
+LOOKED_AT = 500
+"""Pages."""
 
 
 def device(nanoseconds: int) -> Body:
@@ -61,3 +65,19 @@ def _loaded(library: str) -> Callable[[int], object]:
     function = ctypes.CDLL(library).device
     function.argtypes, function.restype = (ctypes.c_int64,), None
     return function  # type: ignore[no-any-return]
+
+
+def lost_pages(milliseconds: int, slow_us: int) -> float | None:
+    """Of a hundred pages that nobody touches for so long, how many are slow to touch then; None without a compiler."""
+    library = _library()
+    if library is None:
+        return None
+    memory = mmap.mmap(-1, LOOKED_AT * mmap.PAGESIZE)
+    first = (ctypes.c_char * len(memory)).from_buffer(memory)
+    lost, wait, limit = (
+        ctypes.CDLL(library).lost,
+        ctypes.c_int64(milliseconds * 10**6),
+        ctypes.c_int64(slow_us * 1000),
+    )
+    lost(first, LOOKED_AT, wait, limit)  # the first time around all of them are new
+    return statistics.mean(lost(first, LOOKED_AT, wait, limit) for _ in range(20)) * 100 / LOOKED_AT

@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 class StepView:
     """The `Step` that a node sees; one object per node, pointed at a new step for each call."""
 
+    __slots__ = ("_gives", "_node", "_record", "_record_at", "_sees_command", "_takes", "device")
+
+    _record: StepRecord
+    """Of the call that is under way; set by `Firing`."""
+
     def __init__(
         self, node: str, topology: Topology, node_ports: Node, record_at: Callable[[int], Any]
     ) -> None:
         self._node = node
         self._sees_command = topology.nodes[node].kind in ("prepare", "bind")
-        self._record: StepRecord
-        """Of the call that is under way; set by `Firing`."""
         self._record_at = record_at
         self._gives, self._takes = value_names(node, topology, node_ports)
         self.device = -1
@@ -113,6 +116,28 @@ def value_names(
 class Firing:
     """Calls one node; used by the node's lane alone."""
 
+    __slots__ = (
+        "acquires",
+        "at_turn",
+        "call",
+        "checked",
+        "emits",
+        "fired",
+        "implementation",
+        "is_release",
+        "lane",
+        "node",
+        "on_quarantine",
+        "pools",
+        "releases",
+        "share",
+        "spans",
+        "step",
+        "uses",
+        "views",
+        "writes",
+    )
+
     def __init__(
         self,
         node: str,
@@ -130,9 +155,9 @@ class Firing:
         declared = topology.nodes[node]
         self.node, self.lane = node, lane
         self.implementation = implementation
-        self.call = implementation.run
+        self.call = self._guarded if checked else implementation.run
         self.step = StepView(node, topology, implementation, record_at)
-        self.views = views
+        self.views, self.at_turn = views, views.at_turn
         self.spans = spans
         self.acquires = [_held(pools[name]) for name in declared.acquires]
         self.releases = [(pools[name], *_held(pools[name])) for name in declared.releases]
@@ -145,16 +170,14 @@ class Firing:
         self.on_quarantine = on_quarantine
         self.share = share
         """Tells other processes that the node has run, and sends its values there."""
-        self.came = 0
         self.fired = 0
         """Calls made; of older ones the span may be dropped."""
 
-    def ready(self) -> None:
-        """The lane has come to this node; what follows until the call is waiting."""
-        self.came = perf_counter_ns()
+    def fire(self, record: StepRecord, came: int) -> None:
+        """Run the node, or pass it where the step has failed; then give back what the node releases.
 
-    def fire(self, record: StepRecord) -> None:
-        """Run the node, or pass it where the step has failed; then give back what the node releases."""
+        `came` is when the lane came to the node; what followed until now was waiting.
+        """
         if not record.started:
             record.start()
         turn = record.turn
@@ -169,14 +192,14 @@ class Firing:
         fault = None
         start = perf_counter_ns()
         try:
-            views = self.views
-            slots = views.after_failure(turn, record.all_written()) if failed else views.at_turn(turn)
-            result = self._guarded(slots) if self.checked else self.call(step, slots)
+            slots = self.views.after_failure(turn, record.all_written()) if failed else self.at_turn(turn)
+            result = self.call(step, slots)
             if self.emits:
                 record.result = result
             if self.share is not None:
                 self.share(record)
-            record.written.extend(self.writes)
+            if self.writes:
+                record.written.extend(self.writes)
         except BaseException as error:
             fault = str(self._failed(record, error))
         end = perf_counter_ns()
@@ -194,7 +217,7 @@ class Firing:
                     record.route,
                     self.lane,
                     record.submitted,
-                    self.came,
+                    came,
                     start,
                     end,
                     step.device,
@@ -223,10 +246,10 @@ class Firing:
         if pool.give_back(slot):
             self.on_quarantine(pool.name, slot, record.index)
 
-    def _guarded(self, slots: Slots) -> Any:
+    def _guarded(self, step: StepView, slots: Slots) -> Any:
         from graph.checked import guarded_call
 
-        return guarded_call(self.call, self.step, slots, self.views)
+        return guarded_call(self.implementation.run, step, slots, self.views)
 
 
 def _held(pool: Pool) -> tuple[Counts, int]:

@@ -44,13 +44,15 @@ class Launching(Firing):
     A step that is launched holds its slots, and what it wrote counts as written only once it is settled.
     """
 
+    __slots__ = ("backs",)
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         values = (back for sources in self.step.takes for _, back, _ in sources)
         self.backs = {*values, *(use.back for use in self.uses)} - {0}
         """How many steps back it looks."""
 
-    def take(self, record: StepRecord) -> Call | None:
+    def take(self, record: StepRecord, came: int) -> Call | None:
         """Acquire what the node acquires; None where it is passed, since the step has failed."""
         if not record.started:
             record.start()
@@ -60,7 +62,7 @@ class Launching(Firing):
                 tenant[record.turn % count] = record.turn
         elif not self.is_release:
             return None
-        return Call(self, record, failed, self.came)
+        return Call(self, record, failed, came)
 
     def launch(self, call: Call, queue: Queue) -> None:
         """Run the node, which only launches, and record a mark behind what it has put on the queue."""

@@ -41,6 +41,7 @@ from graph.slots import close_all, request_rows
 from graph.stepping import cut_short, stopped
 from graph.trace import Span, Trace, collect, read_clock, this_process, versions
 from graph.waits import wait_graph
+from graph.wake_latency import waking_within
 
 GRACE_S = 1.0
 """How long lanes that are stuck get to end once they have been let go."""
@@ -56,7 +57,9 @@ class Runtime:
     `device` is where `place: device` buffers live; `queue` is how many steps may wait beyond those in flight;
     `threads` sets torch's threads on each lane; `switch_interval_ms` holds while the run is alive (None
     leaves the interpreter's own); `drain_timeout`, in seconds, bounds the wait for the lanes at the end
-    (`Stuck`). Of `stream` lanes, `completion_timeout`, in seconds, bounds the wait for a call to complete
+    (`Stuck`); `wake_latency_us` is how long a processor of the machine may take to wake from idle while the run is
+    alive: at 0 idle ones poll, which costs power (None asks for nothing; `BindError` where the kernel does not take
+    it). Of `stream` lanes, `completion_timeout`, in seconds, bounds the wait for a call to complete
     (`Unfinished`), and `make_queue` makes the queue of a lane where it is not to be that of the device.
     """
 
@@ -72,6 +75,7 @@ class Runtime:
         record: bool = True,
         threads: int | None = None,
         switch_interval_ms: float | None = SWITCH_INTERVAL_MS,
+        wake_latency_us: int | None = None,
         drain_timeout: float | None = None,
         completion_timeout: float | None = None,
         make_queue: MakeQueue | None = None,
@@ -89,7 +93,7 @@ class Runtime:
         topology = self.program.topology
         count = request_rows(topology, executor.dims)
         self.rows = None if count is None else RequestRows(count)
-        self._drain_timeout = drain_timeout
+        self._drain_timeout, self._wake_latency_us = drain_timeout, wake_latency_us
         self._routes = {name: frozenset(nodes) for name, nodes in topology.steps_routes().items()}
         self._fault: BaseException | None = None
         """What has ended the run."""
@@ -124,6 +128,7 @@ class Runtime:
             raise RuntimeStopped("a run is entered once; make a new Runtime")
         try:
             self._scope.enter_context(steady(self._parts.options.switch_interval_ms))
+            self._scope.enter_context(waking_within(self._wake_latency_us))
             for pool in self.pools.values():
                 pool.open()
             self._lanes = self._mains.threads()

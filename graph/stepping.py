@@ -76,7 +76,7 @@ class StepRecord:
         self.written: list[Use] = []
         """What nodes that ran without error were declared to write."""
         self.pending = list(range(len(visits)))
-        """One item per visited node that is not through; list.pop is atomic: whoever gets 0 is the last."""
+        """One item per visited node that is waited for and not through; list.pop is atomic: who gets 0 is the last."""
 
     def all_written(self) -> set[Use]:
         """The same, wherever the nodes are."""

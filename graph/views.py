@@ -71,12 +71,14 @@ class NodeViews:
         """The view for the step of `turn`; the caller is the node's lane."""
         self.turn = turn
         view = self.made.get(turn % self.period)
-        if view is None:
-            view = Slots(
-                {name: self._slot(name, fields, turn) for name, fields in self.own.items()}, self._resolver()
-            )
-            if self.period <= VIEWS_KEPT:
-                self.made[turn % self.period] = view
+        return self._make(turn) if view is None else view
+
+    def _make(self, turn: int) -> Slots:
+        view = Slots(
+            {name: self._slot(name, fields, turn) for name, fields in self.own.items()}, self._resolver()
+        )
+        if self.period <= VIEWS_KEPT:
+            self.made[turn % self.period] = view
         return view
 
     def after_failure(self, turn: int, written: set[Use]) -> Slots:

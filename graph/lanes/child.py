@@ -285,13 +285,11 @@ class _Lane:
         inbox, lags = self._inbox, self._plan.lags
         starve = partial(self._up.send, "starve") if lags else _nothing
         bell: Semaphore = inbox.bell
-        lane_thread.run(self._ops, inbox, bell, starve, partial(self._up.send, "unstarve"), self._through)
+        lane_thread.run(self._ops, inbox, bell, starve, partial(self._up.send, "unstarve"), self._complete)
 
-    def _through(self, step: StepRecord) -> None:
+    def _complete(self, step: StepRecord) -> None:
+        """All nodes of this lane are through with the step."""
         assert isinstance(step, AwayStep)
-        step.left -= 1
-        if step.left > 0:
-            return
         if step.route not in self._plan.quiet:
             self._up.post("through", step.turn, step.own, step.packed_result, self._new_spans())
         elif len(self._spans) >= SPANS_AT_ONCE:

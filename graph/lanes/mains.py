@@ -82,7 +82,9 @@ class Mains:
             if stream is not None:
                 stream.launch(ops, bell, admission.starve)
             else:
-                lane_thread.run(ops, parts.shared, bell, admission.starve, admission.unstarve, self._through)
+                lane_thread.run(
+                    ops, parts.shared, bell, admission.starve, admission.unstarve, self._outbox.complete
+                )
         except (BindError, LifecycleError, threading.BrokenBarrierError):
             pass  # noted already, and raised where the run is entered
         except BaseException as fault:

@@ -204,8 +204,9 @@ class AwayStep(SharedStep):
         self._packed_command = command
         super().__init__(common, turn, index, route, visits, None, rows, _NO_TICKET)
         self.submitted = submitted
-        self.own = self.left = len(visits & own)
-        """Visited nodes of this lane, and those of them that are not through."""
+        self.own = len(visits & own)
+        """Visited nodes of this lane; here nobody waits for others."""
+        self.pending = list(range(self.own))
 
     @property
     def command(self) -> Any:

@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, perf_counter_ns
 from typing import NamedTuple
 
 from graph.errors import DeviceLost, Unfinished
@@ -97,7 +97,7 @@ class StreamLane:
         shared, records, count, turn = self._shared, self._shared.records, 0, 0
         while turn <= shared.last_turn:
             for op, back in zip(ops, self._lookback, strict=True):
-                op.firing.ready()
+                came = perf_counter_ns()
                 if op.entry:
                     while turn - op.lag >= shared.arrived and not shared.halted:
                         starve()
@@ -110,16 +110,16 @@ class StreamLane:
                 self._await_through(count + 1 - (back.passed if record is None else back.called))
                 if shared.halted:
                     return
-                self._launched.put(_Launched(op, turn, record, self._launch(op, record)))
+                self._launched.put(_Launched(op, turn, record, self._launch(op, record, came)))
                 count += 1
             turn += 1
         self._await_through(count)
 
-    def _launch(self, op: Op, record: StepRecord | None) -> Call | None:
+    def _launch(self, op: Op, record: StepRecord | None, came: int) -> Call | None:
         firing = op.firing
         assert isinstance(firing, Launching)
         assert self.queue is not None
-        call = None if record is None else firing.take(record)
+        call = None if record is None else firing.take(record, came)
         if call is None:
             return None
         self._calls.append(call)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Records(Protocol):
     def get(self, turn: int, /) -> StepRecord | None: ...
 
 
-@dataclass
+@dataclass(slots=True)
 class Shared:
     """What the lanes of one run share."""
 
@@ -122,40 +123,42 @@ def run(
     bell: Semaphore,
     starve: Callable[[], None],
     unstarve: Callable[[], None],
-    through: Callable[[StepRecord], None],
+    complete: Callable[[StepRecord], None],
 ) -> None:
     """Run the program turn by turn until the last turn is over, or the run is halted.
 
     `bell` is let go whenever a turn has arrived. `starve` is called where none has; `unstarve` after a node
-    while that lasts; `through` when a node is through with a step that visits it, passed for failure or not.
+    while that lasts; `complete` when the last of the nodes that are waited for is through with a step, passed for
+    failure or not.
     """
-    records, done = shared.records, shared.done
+    record_of, done = shared.records.get, shared.done
+    program = [(op.node, op.position, op.lag, op.entry, op.firing.fire, op.waits, op.signals) for op in ops]
     turn = 0
     while turn <= shared.last_turn:
-        for op in ops:
-            op.firing.ready()
-            if op.entry:
-                while turn - op.lag >= shared.arrived and not shared.halted:
+        for node, position, lag, entry, fire, waits, signals in program:
+            came = perf_counter_ns()
+            if entry:
+                while turn - lag >= shared.arrived and not shared.halted:
                     starve()
                     bell.acquire()  # may have been let go for a turn that is long known
-            for locks, size in op.waits:
+            for locks, size in waits:
                 locks[turn % size].acquire()
             if shared.halted:
                 return
-            record = records.get(turn - op.lag)
-            if record is not None and op.node not in record.visits:
+            record = record_of(turn - lag)
+            if record is not None and node not in record.visits:
                 record = None
             if record is not None:
-                op.firing.fire(record)
-            done[op.position] = turn + 1
+                fire(record, came)
+            done[position] = turn + 1
             try:
-                for locks, size, tokens in op.signals:
+                for locks, size, tokens in signals:
                     locks[(turn + tokens) % size].release()
             except RuntimeError:
                 if not shared.halted:  # a halt lets go of every semaphore
                     raise
             if shared.starved:
                 unstarve()
-            if record is not None:
-                through(record)  # after the signals: callbacks on the ticket hold up no other lane
+            if record is not None and record.pending.pop() == 0:
+                complete(record)  # after the signals: callbacks on the ticket hold up no other lane
         turn += 1

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from graph import InternalError, LifecycleError, QueueFull, RuntimeStopped, StepError, Stuck
+from graph.firing import Firing
 from graph.lanes import thread as lane_thread
 from graph.lanes.thread import Shared
 from graph.stepping import Outbox, StepRecord
@@ -346,15 +347,14 @@ def test_a_lane_that_dies_of_our_own_fault_ends_the_run(
 ) -> None:
     probes = probed(name)
     run = probes.run(queue=5)
-    device = next(op for ops in run._parts.ops for op in ops if op.node == "dispatch")
-    fire = device.firing.fire
+    fire = Firing.fire
 
-    def broken(record: Any) -> None:
-        if record.index == at:
+    def broken(firing: Firing, record: Any, came: int) -> None:
+        if firing.node == "dispatch" and record.index == at:
             raise ZeroDivisionError("ours")
-        fire(record)
+        fire(firing, record, came)
 
-    monkeypatch.setattr(device.firing, "fire", broken)
+    monkeypatch.setattr(Firing, "fire", broken)
     tickets: list[Future[Any]] = []
 
     def body() -> None:
@@ -458,12 +458,18 @@ def test_a_thread_that_cannot_be_started_leaves_none(monkeypatch: pytest.MonkeyP
         {"completion_timeout": 0.0},
         {"completion_timeout": float("nan")},
         {"switch_interval_ms": 0.01},
+        {"wake_latency_us": -1},
+        {"wake_latency_us": 0.5},
+        {"wake_latency_us": True},
     ],
 )
 def test_impossible_options_are_refused(option: dict[str, Any]) -> None:
     """`threads=0` used to kill the lanes before they were ready, and the start waited forever."""
     with (
-        pytest.raises(ValueError, match=r"queue|threads|drain_timeout|completion_timeout|switch interval"),
+        pytest.raises(
+            ValueError,
+            match=r"queue|threads|drain_timeout|completion_timeout|switch interval|wake_latency_us",
+        ),
         probed("pingpong").run(**option),
     ):
         pytest.fail("the block must not run")
