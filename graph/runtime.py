@@ -39,7 +39,7 @@ from graph.program import Program
 from graph.rows import RequestRows
 from graph.slots import close_all, request_rows
 from graph.stepping import cut_short, stopped
-from graph.trace import Span, Trace, collect, read_clock, this_process, versions
+from graph.trace import Span, Trace, collect, read_clock, settings, this_process, versions
 from graph.waits import wait_graph
 from graph.wake_latency import waking_within
 
@@ -350,7 +350,10 @@ class Runtime:
             versions=versions(),
             dropped=self._parts.dropped(),
             bubbles=self.bubbles,
-            notes=notes or {},
+            notes={
+                **settings(self._parts.options.switch_interval_ms, self._wake_latency_us),
+                **(notes or {}),
+            },
         )
 
     def held_slots(self) -> list[tuple[str, int]]:

@@ -87,7 +87,8 @@ class Trace:
     """Firings that no longer have a span, by lane."""
     bubbles: int = 0
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What the application has to say of the run: another way that it took, and why."""
+    """What the run had changed of the interpreter and the machine, and what the application has to say of it: another
+    way that it took, and why."""
 
 
 def collect(lanes: Iterable[Spans]) -> list[Span]:
@@ -112,6 +113,12 @@ def _boot() -> str | None:
 def this_process(rank: int) -> Process:
     """This process, as `rank` of its run."""
     return Process(os.getpid(), rank, socket.gethostname())
+
+
+def settings(switch_interval_ms: float | None, wake_latency_us: int | None) -> dict[str, str]:
+    """What a run changes of the interpreter and the machine, in words."""
+    changed = {} if switch_interval_ms is None else {"switch interval": f"{switch_interval_ms:g} ms"}
+    return changed if wake_latency_us is None else {**changed, "wake latency": f"{wake_latency_us} us"}
 
 
 def versions() -> dict[str, str]:
