@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.work import Body
@@ -65,6 +66,17 @@ def _loaded(library: str) -> Callable[[int], object]:
     function = ctypes.CDLL(library).device
     function.argtypes, function.restype = (ctypes.c_int64,), None
     return function  # type: ignore[no-any-return]
+
+
+def bare_gap_us(milliseconds: int, calls: int = 40) -> float:
+    """`gap_true` of a loop that does nothing but call the device, in a process with nothing else to do; median."""
+    call = device(milliseconds * 10**6)
+    starts = []
+    for _ in range(calls):
+        starts.append(time.perf_counter_ns())
+        call()
+    gaps = [after - before - milliseconds * 10**6 for before, after in pairwise(starts)]
+    return statistics.median(gaps) / 1000
 
 
 def lost_pages(milliseconds: int, slow_us: int) -> float | None:
