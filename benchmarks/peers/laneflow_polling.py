@@ -1,4 +1,4 @@
-"""laneflow, idle processors poll"""
+"""laneflow, idle processors poll, the interpreter's own switch interval"""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from graph import BindError
 
 def run(work: Work) -> Calls:
     try:
-        return run_with(work, [], wake_latency_us=0)
+        return run_with(work, [], wake_latency_us=0, switch_interval_ms=None)
     except BindError as error:
         raise Unavailable(str(error)) from error
