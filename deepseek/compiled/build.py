@@ -43,8 +43,9 @@ def build(shape: StepShape, path: Path) -> None:
         # What constants hold while compiling is not what they will hold: neither inline nor fold it.
         "always_keep_tensor_constants": True,
         "joint_graph_constant_folding": False,
-        # Otherwise the sampler's hash is inlined into itself, and takes half a minute to generate.
-        "realize_opcount_threshold": 18,
+        # Otherwise the sampler's hash is inlined into itself, and takes half a minute to generate, and norms are
+        # inlined into the products that follow, where each row of weights would compute them anew.
+        "realize_opcount_threshold": 8,
     }
     _stage("tracing the step")
     with torch.no_grad():

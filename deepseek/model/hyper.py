@@ -5,10 +5,9 @@ All arithmetic is float32, whatever the streams' type.
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from deepseek.config import ModelConfig
-from deepseek.model.primitives import parameter, rms, split
+from deepseek.model.primitives import linear, parameter, rms, split
 
 
 class HyperConnection(nn.Module):
@@ -26,7 +25,7 @@ class HyperConnection(nn.Module):
     def read(self, streams: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Streams `[B, R, N, D]` to a block's input `[B, R, D]`, post `[B, R, N]`, comb `[B, R, N, N]`."""
         n = self.n
-        mixed = F.linear(rms(streams.flatten(-2), self.norm_eps), self.fn)
+        mixed = linear(rms(streams.flatten(-2), self.norm_eps), self.fn)
         base, scale = self.base, self.scale
         pre = torch.sigmoid(mixed[..., :n] * scale[0] + base[:n]) + self.eps
         post = 2 * torch.sigmoid(mixed[..., n : 2 * n] * scale[1] + base[n : 2 * n])
@@ -61,6 +60,6 @@ class HyperHead(nn.Module):
         self.scale = parameter(1, dtype=torch.float32, device=device)
 
     def forward(self, streams: Tensor) -> Tensor:
-        mixed = F.linear(rms(streams.flatten(-2), self.norm_eps), self.fn)
+        mixed = linear(rms(streams.flatten(-2), self.norm_eps), self.fn)
         weight = torch.sigmoid(mixed * self.scale + self.base) + self.eps
         return (weight.unsqueeze(-2) @ streams.float()).squeeze(-2).to(streams.dtype)

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from deepseek.config import LayerConfig, ModelConfig
-from deepseek.model.primitives import Linear, parameter
+from deepseek.model.primitives import Linear, linear, parameter, parts
 
 _DENSE_PRODUCTS = 1 << 22
 """Multiplications up to which running all experts beats sorting tokens by expert (measured on one core)."""
@@ -33,7 +33,7 @@ class Router(nn.Module):
 
     def forward(self, x: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Expert numbers and weights, `[n, picks]` each, of tokens x `[n, D]` with ids `[n]`."""
-        scores = F.softplus(F.linear(x.float(), self.weight)).sqrt()
+        scores = F.softplus(linear(x.float(), self.weight)).sqrt()
         if self.bias is None:
             assert self.tid2eid is not None
             picks = self.tid2eid[ids]
@@ -84,8 +84,11 @@ class Experts(nn.Module):
     def _picked(self, x: Tensor, picks: Tensor, weights: Tensor) -> Tensor:
         """Read the picked experts' rows and no others. Only for compiled code: eager torch would copy them."""
         expert, order = picks.flatten().sort(stable=True)  # picks of one expert stand together
-        inner = (self.gate_up[expert] * x[order // picks.shape[1]].unsqueeze(1)).sum(-1)
-        outer = (self.down[expert] * swiglu(inner, self.limit).unsqueeze(1)).sum(-1)
+        # The compiler checks an index in the innermost loop, unless it is seen to be in range.
+        expert = expert.clamp(0, self.gate_up.shape[0] - 1)
+        token = (order // picks.shape[1]).clamp(0, x.shape[0] - 1)
+        inner = _products(self.gate_up, expert, x[token])
+        outer = _products(self.down, expert, swiglu(inner, self.limit))
         back = outer[order.argsort()].float().reshape(*picks.shape, -1)
         return (back * weights.unsqueeze(-1)).sum(1)
 
@@ -140,6 +143,11 @@ class MoE(nn.Module):
         picks, weights = self.router(flat, ids.flatten())
         output: Tensor = self.experts(flat, picks, weights) + self.shared(flat).float()
         return output.to(x.dtype).reshape(x.shape)
+
+
+def _products(weights: Tensor, expert: Tensor, x: Tensor) -> Tensor:
+    """Each x `[n, in]` times its expert's matrix, of weights `[E, out, in]`: `[n, out]`."""
+    return torch.cat([(part[expert] * x.unsqueeze(1)).sum(-1) for part in parts(weights)], 1)
 
 
 def swiglu(gate_up: Tensor, limit: float) -> Tensor:
