@@ -176,4 +176,4 @@ class Launching(Firing):
     def _guarded_launch(self, slots: Any, queue: Queue) -> Any:
         from graph.checked import guarded_launch
 
-        return guarded_launch(self.call, self.step, slots, self.views, queue)
+        return guarded_launch(self.implementation.run, self.step, slots, self.views, queue)

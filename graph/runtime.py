@@ -228,7 +228,11 @@ class Runtime:
             if not self._lanes:  # not under the lock: how resources close is up to the user
                 close_all(self.pools.values())
         finally:
-            self._scope.close()
+            try:
+                self._scope.close()
+            except BaseException:  # a KeyboardInterrupt; closing twice is closing once
+                self._scope.close()
+                raise
 
     def _join(self, timeout: float | None) -> bool:
         """Wait for the lanes to end; False where some have not after `timeout` seconds."""

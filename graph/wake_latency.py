@@ -5,6 +5,7 @@ A lane that is woken waits for its processor to leave the idle state, 25 microse
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,18 +31,27 @@ def waking_within(microseconds: int | None) -> Iterator[None]:
         return
     if type(microseconds) is not int or not 0 <= microseconds <= LONGEST_US:
         raise ValueError(
-            f"wake_latency_us={microseconds}: whole microseconds from 0, or None to ask for nothing"
+            f"wake_latency_us={microseconds!r}: whole microseconds from 0 to {LONGEST_US}, or None"
         )
     try:
-        requests = REQUESTS.open("wb", buffering=0)
+        requests = os.open(REQUESTS, os.O_WRONLY | os.O_CLOEXEC)  # never made: then it would be no request
     except OSError as error:
         raise _refused(microseconds, error) from error
-    with requests:
+    try:
         try:
-            requests.write(struct.pack("=i", microseconds))
+            os.write(requests, _packed(microseconds))
         except OSError as error:
             raise _refused(microseconds, error) from error
-        yield
+        try:
+            yield
+        finally:
+            os.write(requests, _packed(LONGEST_US))  # a forked process may have the file open too
+    finally:
+        os.close(requests)
+
+
+def _packed(microseconds: int) -> bytes:
+    return struct.pack("=i", microseconds)
 
 
 def _refused(microseconds: int, error: OSError) -> BindError:

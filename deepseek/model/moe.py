@@ -84,7 +84,8 @@ class Experts(nn.Module):
     def _picked(self, x: Tensor, picks: Tensor, weights: Tensor) -> Tensor:
         """Read the picked experts' rows and no others. Only for compiled code: eager torch would copy them."""
         expert, order = picks.flatten().sort(stable=True)  # picks of one expert stand together
-        # The compiler checks an index in the innermost loop, unless it is seen to be in range.
+        # The compiler checks an index in the innermost loop, unless it is seen to be in range. Picks are: the router
+        # has gathered their scores.
         expert = expert.clamp(0, self.gate_up.shape[0] - 1)
         token = (order // picks.shape[1]).clamp(0, x.shape[0] - 1)
         inner = _products(self.gate_up, expert, x[token])

@@ -29,11 +29,11 @@ def rms(x: Tensor, eps: float) -> Tensor:
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
     """`x @ weight^T`, x `[..., in]`, weight `[out, in]`."""
-    rows = x.reshape(-1, x.shape[-1])
-    if not torch.compiler.is_compiling() or rows.shape[0] > _FEW:
+    if not torch.compiler.is_compiling() or x.shape[:-1].numel() > _FEW:
         return F.linear(x, weight)
+    rows = x.reshape(-1, x.shape[-1])
     dots = torch.cat([(part.unsqueeze(1) * rows).sum(-1) for part in parts(weight)])
-    return dots.mT.reshape(*x.shape[:-1], -1)
+    return dots.mT.reshape(*x.shape[:-1], weight.shape[0])
 
 
 def parts(weight: Tensor) -> tuple[Tensor, ...]:

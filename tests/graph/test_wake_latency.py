@@ -24,13 +24,7 @@ def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def is_open(file: Path) -> bool:
     """Whether this process has the file open: as long as that lasts, so does the request."""
-    found = []
-    for number in os.listdir("/proc/self/fd"):
-        try:
-            found.append(os.readlink(f"/proc/self/fd/{number}"))
-        except OSError:
-            continue  # that of the listing itself
-    return str(file) in found
+    return any(_points_at(descriptor, file) for descriptor in os.listdir("/proc/self/fd"))
 
 
 @pytest.mark.parametrize("microseconds", [0, 20])
@@ -40,6 +34,8 @@ def test_the_request_holds_while_the_run_is_alive(requests: Path, microseconds: 
         assert struct.unpack("=i", requests.read_bytes()) == (microseconds,)
         run.submit("step").result(timeout=30)
     assert not is_open(requests)
+    # what is written last holds for whoever has the same file open, such as a process that was forked meanwhile
+    assert struct.unpack("=ii", requests.read_bytes())[1] == asked.LONGEST_US
 
 
 def test_nothing_is_asked_by_default(requests: Path) -> None:
@@ -61,14 +57,52 @@ def test_nothing_is_left_of_a_run_that_does_not_start(requests: Path) -> None:
     assert not is_open(requests)
 
 
-def test_a_kernel_that_does_not_take_it_is_no_silent_fallback(requests: Path) -> None:
+@pytest.mark.parametrize("kind", ["folder", "none", "full"])
+def test_a_kernel_that_does_not_take_it_is_no_silent_fallback(
+    requests: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Where there was no such file, it used to be made."""
     requests.unlink()
-    requests.mkdir()
+    if kind == "folder":
+        requests.mkdir()
+    elif kind == "full":
+        monkeypatch.setattr(asked, "REQUESTS", Path("/dev/full"))
     with (
-        pytest.raises(BindError, match=r"wake_latency_us=5: .*cpu_dma_latency.*leave it out"),
+        pytest.raises(BindError, match=r"wake_latency_us=5: .*/.*leave it out"),
         probed("pingpong").run(wake_latency_us=5),
     ):
         pytest.fail("the block must not run")
+    assert kind == "folder" or not requests.exists()
+
+
+@pytest.mark.skipif(
+    not os.access(asked.REQUESTS, os.R_OK | os.W_OK), reason="no such file of the kernel's here"
+)
+def test_a_forked_process_does_not_keep_the_request() -> None:
+    def now() -> int:
+        file = os.open(asked.REQUESTS, os.O_RDONLY)
+        try:
+            return int(struct.unpack("=i", os.read(file, 4))[0])
+        finally:
+            os.close(file)
+
+    before = now()
+    with asked.waking_within(7):
+        assert now() == min(before, 7)
+        inherited = os.dup(
+            next(int(fd) for fd in os.listdir("/proc/self/fd") if _points_at(fd, asked.REQUESTS))
+        )
+    try:
+        assert now() == before
+    finally:
+        os.close(inherited)
+
+
+def _points_at(descriptor: str, file: Path) -> bool:
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}") == str(file)
+    except OSError:
+        return False  # that of the listing itself
 
 
 @pytest.mark.skipif(

@@ -8,6 +8,7 @@ from typing import Any
 
 from graph import Context, Executor, Topology, compile, load
 from graph.lanes.queue import Queue
+from graph.views import Slots
 from tests.fakes import Behaviour, Event, Probe, Probed, nothing
 
 
@@ -55,6 +56,7 @@ class QueuedProbe(Probe):
 def written(slots: Any) -> list[Any]:
     """The tensors of the random topologies, whose nodes write whatever they see, and of none else."""
     inner = getattr(slots, "_slots", slots)
+    assert isinstance(inner, Slots), "guarded more than once: nothing would be seen"
     found = [getattr(slots, name) for name in inner._named() if name.startswith("b") and name[1:].isdigit()]
     return [record.x for record in found if record is not None and getattr(record, "x", None) is not None]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from graph.errors import Overtaken
 from graph.files import shipped
 from tests.fakes import HANG_S, Gate, chain, topology, until
 from tests.graph.firing_order import violations
-from tests.graph.lanes.streaming import Streamed, some_lanes, streamed
+from tests.graph.lanes.streaming import QueuedProbe, Streamed, some_lanes, streamed
 from tests.graph.random_topologies import sound
 from tests.graph.test_runtime_failures import PLACES
 
@@ -250,3 +251,43 @@ def test_a_write_that_is_not_declared_is_caught_where_the_queue_makes_it() -> No
         found = [run.submit(index).exception(timeout=HANG_S) for index in range(3)]
     assert [error is None for error in found] == [True, False, True]
     assert "`look` wrote what it declares only as read: kept.x" in str(found[1])
+
+
+def test_a_checked_launch_does_not_answer_for_what_the_queue_does_meanwhile() -> None:
+    """Work that was put on the queue before used to be taken for the node's own writing."""
+    source = topology(
+        types={"T": {"x": "int64[1]"}},
+        buffers={"kept": {"type": "T", "slots": 2}},
+        nodes={
+            "fill": {"kind": "bind", "acquires": ["kept"], "writes": ["kept"]},
+            "look": {"kind": "dispatch", "reads": ["kept"]},
+            "release": {"kind": "release", "releases": ["kept"]},
+        },
+        edges={"fill -> look": {"carries": ["kept"]}, "look -> release": {"carries": ["kept"]}},
+        lanes={"device": ["fill", "look"], "output": ["release"]},
+    )
+    probes = streamed(source, ["device"])
+    filling, looking = probes.executor.nodes["fill"], probes.executor.nodes["look"]
+    assert isinstance(filling, QueuedProbe)
+    written = threading.Event()
+    launched = threading.Event()
+
+    def fill(step: Any, slots: Any) -> None:
+        tensor = slots.kept.x
+
+        def work() -> None:
+            assert launched.wait(HANG_S)
+            tensor.fill_(1)
+            written.set()
+
+        assert filling.stream is not None
+        filling.stream.enqueue(work)
+
+    def look(step: Any, slots: Any) -> None:
+        launched.set()
+        assert slots.kept.x is not None
+        assert written.wait(HANG_S)  # it is written while this node launches
+
+    filling.run, looking.run = fill, look  # type: ignore[method-assign]
+    with probes.run(checked=True) as run:
+        assert run.submit("step").exception(timeout=HANG_S) is None
