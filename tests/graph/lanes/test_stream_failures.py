@@ -222,7 +222,8 @@ def test_unfinished_work_quarantines_its_slots() -> None:
         assert all(slot is not other for other in run.pools[name].slots)
 
 
-def test_a_write_that_is_not_declared_is_caught_where_the_queue_makes_it() -> None:
+def filled_and_looked_at() -> Streamed:
+    """Two nodes on one stream: `fill` writes what `look` only reads."""
     source = topology(
         types={"T": {"x": "int64[1]"}},
         buffers={"kept": {"type": "T", "slots": 2}},
@@ -234,7 +235,11 @@ def test_a_write_that_is_not_declared_is_caught_where_the_queue_makes_it() -> No
         edges={"fill -> look": {"carries": ["kept"]}, "look -> release": {"carries": ["kept"]}},
         lanes={"device": ["fill", "look"], "output": ["release"]},
     )
-    probes = streamed(source, ["device"])
+    return streamed(source, ["device"])
+
+
+def test_a_write_that_is_not_declared_is_caught_where_the_queue_makes_it() -> None:
+    probes = filled_and_looked_at()
     filling, looking = probes.executor.nodes["fill"], probes.executor.nodes["look"]
 
     def fill(step: Any, slots: Any) -> None:
@@ -255,18 +260,7 @@ def test_a_write_that_is_not_declared_is_caught_where_the_queue_makes_it() -> No
 
 def test_a_checked_launch_does_not_answer_for_what_the_queue_does_meanwhile() -> None:
     """Work that was put on the queue before used to be taken for the node's own writing."""
-    source = topology(
-        types={"T": {"x": "int64[1]"}},
-        buffers={"kept": {"type": "T", "slots": 2}},
-        nodes={
-            "fill": {"kind": "bind", "acquires": ["kept"], "writes": ["kept"]},
-            "look": {"kind": "dispatch", "reads": ["kept"]},
-            "release": {"kind": "release", "releases": ["kept"]},
-        },
-        edges={"fill -> look": {"carries": ["kept"]}, "look -> release": {"carries": ["kept"]}},
-        lanes={"device": ["fill", "look"], "output": ["release"]},
-    )
-    probes = streamed(source, ["device"])
+    probes = filled_and_looked_at()
     filling, looking = probes.executor.nodes["fill"], probes.executor.nodes["look"]
     assert isinstance(filling, QueuedProbe)
     written = threading.Event()
