@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.work import Body, Call, Calls, Work
-from graph import Executor, Node, Runtime, Step, Topology, compile, load
+from benchmarks.work import Body, Call, Calls, Unavailable, Work
+from graph import BindError, Executor, Node, Runtime, Step, Topology, compile, load
 from graph.trace import Span
 from nodes import DispatchNode, PrepareNode, ReclaimNode, ReleaseNode
 
@@ -53,6 +54,15 @@ def run_with(work: Work, overrides: list[str], **options: Any) -> Calls:
         for step in range(work.steps):
             running.submit(step)
     return calls_of(running.spans())
+
+
+@contextmanager
+def where_it_binds() -> Iterator[None]:
+    """For a peer that asks of the machine what not every one has."""
+    try:
+        yield
+    except BindError as error:
+        raise Unavailable(str(error)) from error
 
 
 def topology(work: Work, overrides: list[str]) -> Topology:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.peers.laneflow import run_with
-from benchmarks.work import Calls, Unavailable, Work
-from graph import BindError
+from benchmarks.peers.laneflow import run_with, where_it_binds
+from benchmarks.work import Calls, Work
 
 
 def run(work: Work) -> Calls:
-    try:
+    with where_it_binds():
         return run_with(work, ["lanes.device.worker=process"])
-    except BindError as error:
-        raise Unavailable(str(error)) from error

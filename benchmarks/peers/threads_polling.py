@@ -6,14 +6,11 @@ As `threads`, with the kernel asked for the same as in `laneflow_polling`.
 from __future__ import annotations
 
 from benchmarks.peers import threads
-from benchmarks.work import Calls, Unavailable, Work
-from graph import BindError
+from benchmarks.peers.laneflow import where_it_binds
+from benchmarks.work import Calls, Work
 from graph.wake_latency import waking_within
 
 
 def run(work: Work) -> Calls:
-    try:
-        with waking_within(0):
-            return threads.run(work)
-    except BindError as error:
-        raise Unavailable(str(error)) from error
+    with where_it_binds(), waking_within(0):
+        return threads.run(work)
