@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,14 +21,28 @@ from benchmarks.chains import chain
 from benchmarks.line_chart import Curve, line_chart
 from benchmarks.machine import machine
 from benchmarks.results import RESULTS
-from graph import Runtime, compile
+from graph import Context, Executor, Runtime, Step, compile
 from graph.draw import png, svg
 from graph.render.table import table
-from nodes.simulated import simulated
 
 NODES = (3, 6, 12, 24, 48)
 LANES = (1, 2, 4, 8)
 WARM_UP = 0.1
+
+
+class Empty:
+    """A node of any kind that does nothing."""
+
+    ports = None
+
+    def start(self, context: Context) -> None:
+        pass
+
+    def run(self, step: Step, slots: Any) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
 
 
 class Layout(NamedTuple):
@@ -76,7 +90,8 @@ def step_us(layout: Layout, steps: int) -> tuple[int, float]:
     """The crossing waits of a layout, and what a step takes between the last nodes of two steps."""
     topology = chain(*layout[:3], scattered=layout.scattered)
     program = compile(topology)
-    with Runtime(program, simulated(topology, {}), queue=steps) as run:
+    executor = Executor({node: Empty() for node in topology.nodes})
+    with Runtime(program, executor, queue=steps) as run:
         for step in range(steps):
             run.submit(step)
     ends = [span.end for span in run.spans() if span.node == f"n{layout.nodes - 1}"]

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SWITCH_INTERVAL_MS = 0.5
+SWITCH_INTERVAL_MS = 0.25
 SHORTEST_MS = 0.05
 
 _lock = threading.Lock()

@@ -118,6 +118,6 @@ def test_the_kernel_takes_it() -> None:
 def test_a_trace_says_what_the_run_has_changed(requests: Path) -> None:
     del requests
     with probed("pingpong").run(wake_latency_us=0) as run:
-        assert run.trace().notes == {"switch interval": "0.5 ms", "wake latency": "0 us"}
+        assert run.trace().notes == {"switch interval": "0.25 ms", "wake latency": "0 us"}
     with probed("pingpong").run(switch_interval_ms=None) as run:
         assert run.trace(notes={"dispatch": "eager"}).notes == {"dispatch": "eager"}
