@@ -8,21 +8,34 @@ import mmap
 import sys
 from collections.abc import Iterable
 
+import torch
 from torch import Tensor
 
 HUGE = 1 << 21
+_LINE = 64
+"""Bytes to which every weight is aligned, as torch aligns its own."""
 
 
-def advise_huge_pages(tensors: Iterable[Tensor]) -> None:
-    """Ask for huge pages under large CPU tensors, before they are filled. A refusal changes nothing but speed."""
+def join(weights: Iterable[Tensor]) -> None:
+    """Put CPU tensors side by side in one block of huge pages, and leave those of other devices alone.
+
+    What they hold is not kept: to be called before they are filled. Where the kernel has no huge pages, nothing
+    changes but where they are.
+    """
+    here = [weight for weight in weights if weight.device.type == "cpu"]
+    sizes = [-(-weight.nbytes // _LINE) * _LINE for weight in here]
+    block = torch.empty(sum(sizes) + HUGE, dtype=torch.uint8)
+    first = -block.data_ptr() % HUGE
+    _advise(block.data_ptr() + first, sum(sizes))
+    for weight, size in zip(here, sizes, strict=True):
+        weight.data = block[first : first + weight.nbytes].view(weight.dtype).view(weight.shape)
+        first += size
+
+
+def _advise(address: int, size: int) -> None:
+    """Ask for huge pages. A refusal changes nothing but speed."""
     if not sys.platform.startswith("linux"):
         return
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes, madvise.restype = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int), ctypes.c_int
-    for tensor in tensors:
-        if tensor.device.type != "cpu":
-            continue
-        first = -(-tensor.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
-        size = (tensor.data_ptr() + tensor.nbytes - first) // mmap.PAGESIZE * mmap.PAGESIZE
-        if size >= HUGE:
-            madvise(first, size, mmap.MADV_HUGEPAGE)
+    madvise(address, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE, mmap.MADV_HUGEPAGE)

@@ -11,7 +11,7 @@ from torch import Tensor
 from deepseek.checkpoint.config_json import read_config
 from deepseek.checkpoint.errors import CheckpointError
 from deepseek.checkpoint.headers import TensorHeader, read_headers
-from deepseek.checkpoint.huge_pages import advise_huge_pages
+from deepseek.checkpoint.huge_pages import join
 from deepseek.checkpoint.memory import available_memory, check_memory, memory_needs
 from deepseek.checkpoint.names import Source, is_prediction
 from deepseek.checkpoint.plan import plan_loading
@@ -67,7 +67,7 @@ def load_model(
     )
     check_memory(directory, needs, available_memory(device), device)
     model = Model(config, predicts=predicts, dtype=dtype, device=device)
-    advise_huge_pages(model.state_dict().values())
+    join(model.parameters())
     _fill(model.state_dict(), plan, headers)
     _check_expert_tables(model, config, directory)
     return model.eval()
