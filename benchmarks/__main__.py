@@ -50,28 +50,54 @@ def main(argv: Sequence[str] | None = None) -> None:
     before = {
         **machine(),
         "device": "exact" if is_exact() else "late, since there is no C compiler",
-        **({} if args.quick else _floor()),
     }
-    found = run(workloads, args.peers, rounds, steps, lambda line: print(line, file=sys.stderr, flush=True))
+    floor = Floor()
+    found = run(
+        workloads,
+        args.peers,
+        rounds,
+        steps,
+        lambda line: print(line, file=sys.stderr, flush=True),
+        (lambda: None) if args.quick else floor.look,
+    )
     shown = blocks(found, workloads, load(str(TOPOLOGY)))
     args.out.mkdir(parents=True, exist_ok=True)
-    told = (found, shown, {**before, "load at the end": machine()["load"]}, rounds)
+    told = (found, shown, {**before, **floor.told(), "load at the end": machine()["load"]}, rounds)
     for name, text in (("peers.md", markdown(*told)), ("peers.json", as_json(*told))):
         (args.out / name).write_text(text, encoding="utf-8")
     print(screen(*told))
 
 
-def _floor() -> dict[str, str]:
+class Floor:
     """How late a thread is that has waited as long as the longest device: no way to overlap can be better than that.
 
     The host of a virtual machine may take away memory that nobody touches meanwhile.
     """
-    longest = max(round(workload.device_ms) for workload in WORKLOADS.values())
-    found = {f"gap_true of {longest} ms calls in a bare loop": f"{bare_gap_us(longest):.0f} us"}
-    share = lost_pages(longest, SLOW_US)
-    if share is not None:
-        found[f"of pages left alone for {longest} ms"] = f"{share:.2f} % take over {SLOW_US} us to touch"
-    return found
+
+    def __init__(self) -> None:
+        self.longest = max(round(workload.device_ms) for workload in WORKLOADS.values())
+        self.gaps_us: list[float] = []
+        self.shares: list[float] = []
+
+    def look(self) -> None:
+        """Once before each round, since it changes within minutes."""
+        self.gaps_us.append(bare_gap_us(self.longest))
+        share = lost_pages(self.longest, SLOW_US)
+        if share is not None:
+            self.shares.append(share)
+
+    def told(self) -> dict[str, str]:
+        """In words, for the head of a report."""
+        found = {}
+        if self.gaps_us:
+            gaps = " ".join(f"{gap:.0f}" for gap in self.gaps_us)
+            found[f"gap_true of {self.longest} ms calls in a bare loop before each round"] = f"{gaps} us"
+        if self.shares:
+            shares = " ".join(f"{share:.2f}" for share in self.shares)
+            found[f"of pages left alone for {self.longest} ms"] = (
+                f"{shares} % take over {SLOW_US} us to touch"
+            )
+        return found
 
 
 if __name__ == "__main__":

@@ -55,12 +55,14 @@ def run(
     rounds: int,
     steps: Callable[[Workload], int],
     say: Callable[[str], None],
+    before_round: Callable[[], None] = lambda: None,
 ) -> Results:
     """All rounds; `steps` is how many a workload runs."""
     found = Results()
     if any(workload.product for workload in workloads):
         found.size = int(_fresh())
     for number in range(rounds):
+        before_round()
         for workload in workloads:
             say(f"round {number + 1} of {rounds}, {workload.name}")
             for peer in names:

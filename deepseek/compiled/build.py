@@ -46,6 +46,8 @@ def build(shape: StepShape, path: Path) -> None:
         # Otherwise the sampler's hash is inlined into itself, and takes half a minute to generate, and norms are
         # inlined into the products that follow, where each row of weights would compute them anew.
         "realize_opcount_threshold": 8,
+        # A product and the sum that it goes into are one instruction then.
+        "cpp.enable_floating_point_contract_flag": "fast",
     }
     _stage("tracing the step")
     with torch.no_grad():
