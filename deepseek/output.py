@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from deepseek.engine import Event, Finish, Request
+from graph.cli.terminal import writing
 
 
 class Output:
@@ -42,7 +43,8 @@ class Output:
             self._errors[index] = str(event.error)
             sys.stderr.write(f"laneflow: request {index} failed: {event.error}\n")
         self._finishes[index] = event.finish
-        self._write()
+        with writing("output"):
+            self._write()
 
     def _shown(self, index: int, event: Event) -> str:
         if event.text is not None:

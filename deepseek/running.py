@@ -29,7 +29,7 @@ from deepseek.tokenizer import Tokenizer, TokenizerError, load_tokenizer
 from graph.cli.checking import Check
 from graph.cli.command import UsageError
 from graph.cli.sources import Sources
-from graph.cli.terminal import coloured, err
+from graph.cli.terminal import coloured, err, writing
 from graph.diagnostics import TopologyError
 from graph.errors import BindError, LaneDied, LifecycleError
 from graph.program import Program, compile
@@ -262,4 +262,5 @@ def _print_report(figures: Report, stats: Stats, as_json: bool) -> None:
     table = Table(show_header=False)
     for name, value in [*summary(figures), *stats.summary()]:
         table.add_row(name, value)
-    Console(stderr=as_json).print(table)
+    with writing("error" if as_json else "output"):
+        Console(stderr=as_json).print(table)

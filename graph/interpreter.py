@@ -7,6 +7,7 @@ full garbage collection stops all threads.
 from __future__ import annotations
 
 import gc
+import math
 import sys
 import threading
 from collections.abc import Iterator
@@ -22,14 +23,24 @@ _before: list[float] = []
 """The interval that was set before the first live run that wants another."""
 
 
+def check_interval(milliseconds: float) -> None:
+    """Raises `ValueError` where it is no length of time, or under 0.05 ms, where switching does not pay."""
+    number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
+    if not number or not SHORTEST_MS <= milliseconds < math.inf:
+        raise ValueError(
+            f"switch_interval_ms={milliseconds!r}: a switch interval is {SHORTEST_MS} ms or more, or None to leave "
+            "that of the interpreter"
+        )
+
+
 @contextmanager
 def steady(switch_interval_ms: float | None) -> Iterator[None]:
     """Shorten the switch interval to the least that a live run wants; keep old objects out of collections.
 
-    None leaves the interval alone. Raises `ValueError` under 0.05 ms, where switching does not pay.
+    None leaves the interval alone. Raises `ValueError` as `check_interval` does.
     """
-    if switch_interval_ms is not None and not switch_interval_ms >= SHORTEST_MS:
-        raise ValueError(f"a switch interval of {switch_interval_ms} ms is under {SHORTEST_MS} ms")
+    if switch_interval_ms is not None:
+        check_interval(switch_interval_ms)
     own = [] if switch_interval_ms is None else [switch_interval_ms / 1000]
     try:
         _enter(own)

@@ -17,6 +17,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
+from graph.arguments import check_numbers, check_parts
 from graph.bind import bind
 from graph.checked import check_rest
 from graph.errors import (
@@ -80,7 +81,8 @@ class Runtime:
         completion_timeout: float | None = None,
         make_queue: MakeQueue | None = None,
     ) -> None:
-        _check_numbers(queue, threads, drain_timeout, completion_timeout)
+        check_parts(program, executor)
+        check_numbers(queue, threads, switch_interval_ms, drain_timeout, completion_timeout)
         bound = bind(program, executor, strict=strict)
         self.program = bound.program
         self.fallback_reason = bound.reason
@@ -387,21 +389,6 @@ class Runtime:
             return "the next step"
         step = self._shared.records.get(turn)
         return "no step" if step is None else f"step {step.index}"
-
-
-def _check_numbers(
-    queue: int, threads: int | None, drain_timeout: float | None, completion_timeout: float | None
-) -> None:
-    if type(queue) is not int or queue < 1:
-        raise ValueError(f"queue={queue}: a whole number; at least one step must be able to wait")
-    if threads is not None and (type(threads) is not int or threads < 1):
-        raise ValueError(f"threads={threads}: a lane needs at least one, or None to leave torch alone")
-    if completion_timeout is not None and not completion_timeout > 0:
-        raise ValueError(
-            f"completion_timeout={completion_timeout}: it is over 0 seconds, or None for no limit"
-        )
-    if drain_timeout is not None and not drain_timeout >= 0:
-        raise ValueError(f"drain_timeout={drain_timeout}: it is 0 or more seconds, or None for no limit")
 
 
 def _internal() -> InternalError:

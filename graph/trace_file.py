@@ -30,28 +30,51 @@ class TraceError(ValueError):
 def write(path: str | Path, *traces: Trace) -> None:
     """Write the traces of one run in one file, on one clock; an older file is replaced once all is written.
 
-    Raises `TraceError` where two have the same rank, and where the file cannot be written.
+    A link is followed; a pipe or a device is written to as it is. Raises `TraceError` where two have the same rank,
+    and where the file cannot be written.
     """
     check_ranks([(trace.process.rank, str(path)) for trace in traces])
     ordered = sorted(traces, key=lambda trace: trace.process.rank)
-    temporary = Path(f"{path}.{os.getpid()}.part")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            for line in _lines(ordered):
-                file.write(f"{line}\n")
-        temporary.replace(path)
+        if _is_special(path):
+            _write_lines(Path(path), ordered)
+        else:
+            _replace(Path(os.path.realpath(path)), ordered)
     except OSError as error:
         raise TraceError(
             f"{path}: cannot be written: {error.strerror}: name a file in a folder that is there and is yours"
         ) from None
+
+
+def _replace(file: Path, traces: Sequence[Trace]) -> None:
+    temporary = Path(f"{file}.{os.getpid()}.part")
+    try:
+        _write_lines(temporary, traces)
+        temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)
 
 
+def _write_lines(file: Path, traces: Sequence[Trace]) -> None:
+    with file.open("w", encoding="utf-8") as stream:
+        for line in _lines(traces):
+            stream.write(f"{line}\n")
+
+
+def _is_special(path: str | Path) -> bool:
+    """Whether it is there and neither a file nor a folder: another one in its place would not be the same."""
+    there = Path(path)
+    return there.exists() and not there.is_file() and not there.is_dir()
+
+
 def check_writable(path: str | Path) -> None:
     """Raises `TraceError` where no file can be written there: better before a long run than after it."""
-    folder = Path(path).parent
-    if Path(path).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+    real = Path(os.path.realpath(path))
+    if _is_special(path):
+        possible = os.access(path, os.W_OK)
+    else:
+        possible = not real.is_dir() and real.parent.is_dir() and os.access(real.parent, os.W_OK)
+    if not possible:
         raise TraceError(f"{path}: cannot be written: name a file in a folder that is there and is yours")
 
 

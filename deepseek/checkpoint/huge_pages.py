@@ -19,10 +19,12 @@ _LINE = 64
 def join(weights: Iterable[Tensor]) -> None:
     """Put CPU tensors side by side in one block of huge pages, and leave those of other devices alone.
 
-    What they hold is not kept: to be called before they are filled. Where the kernel has no huge pages, nothing
-    changes but where they are.
+    What they hold is not kept, nor that two share memory: to be called before they are filled. Where the kernel has no
+    huge pages, nothing changes but where they are. They are views then: pickling one of them writes the whole block.
     """
     here = [weight for weight in weights if weight.device.type == "cpu"]
+    if not here:
+        return
     sizes = [-(-weight.nbytes // _LINE) * _LINE for weight in here]
     block = torch.empty(sum(sizes) + HUGE, dtype=torch.uint8)
     first = -block.data_ptr() % HUGE

@@ -66,8 +66,15 @@ def load_model(
         dtype=dtype,
     )
     check_memory(directory, needs, available_memory(device), device)
-    model = Model(config, predicts=predicts, dtype=dtype, device=device)
-    join(model.parameters())
+    try:
+        model = Model(config, predicts=predicts, dtype=dtype, device=device)
+        join(model.parameters())
+    except (MemoryError, RuntimeError) as error:  # torch has no type of its own for the CPU's memory
+        raise CheckpointError(
+            directory,
+            f"its weights cannot be allocated on {device} ({str(error).splitlines()[0]})",
+            "Free memory, raise the process's limit, or use a smaller checkpoint",
+        ) from error
     _fill(model.state_dict(), plan, headers)
     _check_expert_tables(model, config, directory)
     return model.eval()

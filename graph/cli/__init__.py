@@ -5,17 +5,20 @@ command and an object that is a `Command`. Its module is imported when the comma
 `laneflow --help` lists it, so it must be light: what is heavy (torch, the model) belongs inside `run`.
 
 Exit codes: what the command returns; 2 for wrong usage and for a stream that is closed or full; 1 for a fault of
-our own; 130 when interrupted; 141 when whoever reads the output has gone.
+our own; 130 when interrupted, 143 when terminated (SIGTERM), either after what has begun was ended in order; 141 when
+whoever reads the output has gone.
 """
 
 from __future__ import annotations
 
 import difflib
 import os
+import signal
 import sys
+import threading
 from argparse import ArgumentParser
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -53,8 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         err("laneflow: standard output is closed")
         return 2
     try:
-        code = _called(words)
-        flush()
+        with _termination_raised():
+            code = _called(words)
+            flush()
         return code
     except UsageError as error:
         err(f"laneflow: {error}")
@@ -67,11 +71,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         with suppress(OutputError):
             err(f"laneflow: {error}")
         return 2
+    except Terminated:
+        return 143
     except KeyboardInterrupt:
         return 130
     except Exception as error:
         err(f"laneflow: {internal_error(error)}")
         return 1
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which is how a container or a service manager stops a command: treated as Ctrl-C is."""
+
+
+@contextmanager
+def _termination_raised() -> Iterator[None]:
+    """`Terminated` where SIGTERM would end the process at once, and leave behind what it has begun."""
+    if threading.current_thread() is not threading.main_thread() or (
+        signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
+        yield  # whoever called `main` has set up signals
+        return
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminated(number: int, frame: object) -> None:
+    raise Terminated
 
 
 def _called(words: list[str]) -> int:

@@ -15,26 +15,27 @@ class OutputError(Exception):
 
 def out(text: str) -> None:
     """A result."""
-    with _told("output"):
+    with writing("output"):
         sys.stdout.write(f"{text}\n")
 
 
 def err(text: str) -> None:
     """Something for a person to read beside the result."""
     if sys.stderr is not None:  # closed: then nobody is to be told
-        with _told("error"):
+        with writing("error"):
             sys.stderr.write(f"{text}\n")
 
 
 def flush() -> None:
     """Write out what is left of the results."""
-    with _told("output"):
+    with writing("output"):
         sys.stdout.flush()
 
 
 @contextmanager
-def _told(stream: str) -> Iterator[None]:
-    """`OutputError` for what the system refuses; that a reader has gone stays a `BrokenPipeError`."""
+def writing(stream: str) -> Iterator[None]:
+    """Around writing to standard `stream`: `OutputError` for what the system refuses; that a reader has gone stays a
+    `BrokenPipeError`."""
     try:
         yield
     except BrokenPipeError:

@@ -1,13 +1,16 @@
 """What is written of results: text in the order of the prompts, or JSON lines."""
 
+import errno
 import io
 import json
+import os
 
 import pytest
 
 from deepseek.engine import Event, Request
 from deepseek.output import Output
 from graph import StepError
+from graph.cli.terminal import OutputError
 
 REQUESTS = [Request((1, 2), 3), Request((3,), 3)]
 EVENTS = [
@@ -59,3 +62,15 @@ def test_an_error_is_told_and_kept(capsys: pytest.CaptureFixture[str]) -> None:
     assert first["finish"] == "error"
     assert "error" not in second
     assert "request 0 failed: step 4 failed in `dispatch`" in capsys.readouterr().err
+
+
+class Full(io.StringIO):
+    def flush(self) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_stream_that_takes_no_more_is_told_as_such(as_json: bool) -> None:
+    output = Output(REQUESTS, as_json=as_json, stream=Full())
+    with pytest.raises(OutputError, match="standard output cannot be written: No space left"):
+        output.take(EVENTS[1])

@@ -103,7 +103,7 @@ def test_an_exception_restores_as_well() -> None:
         raise ZeroDivisionError
 
 
-@pytest.mark.parametrize("interval", [0, -1, SHORTEST_MS / 2, float("nan")])
+@pytest.mark.parametrize("interval", [0, -1, SHORTEST_MS / 2, float("nan"), float("inf"), True])
 def test_an_interval_where_switching_costs_more_than_it_gives_is_refused(interval: float) -> None:
     with pytest.raises(ValueError, match="switch interval"), steady(interval):
         pytest.fail("the block must not run")

@@ -11,7 +11,17 @@ from typing import Any
 
 import pytest
 
-from graph import InternalError, LifecycleError, QueueFull, RuntimeStopped, StepError, Stuck
+from graph import (
+    InternalError,
+    LifecycleError,
+    QueueFull,
+    Runtime,
+    RuntimeStopped,
+    StepError,
+    Stuck,
+    compile,
+    load,
+)
 from graph.firing import Firing
 from graph.lanes import thread as lane_thread
 from graph.lanes.thread import Shared
@@ -457,7 +467,12 @@ def test_a_thread_that_cannot_be_started_leaves_none(monkeypatch: pytest.MonkeyP
         {"drain_timeout": float("nan")},
         {"completion_timeout": 0.0},
         {"completion_timeout": float("nan")},
+        {"drain_timeout": "1"},
+        {"completion_timeout": True},
         {"switch_interval_ms": 0.01},
+        {"switch_interval_ms": "0.25"},
+        {"switch_interval_ms": True},
+        {"switch_interval_ms": float("inf")},
         {"wake_latency_us": -1},
         {"wake_latency_us": 0.5},
         {"wake_latency_us": True},
@@ -468,11 +483,23 @@ def test_impossible_options_are_refused(option: dict[str, Any]) -> None:
     with (
         pytest.raises(
             ValueError,
-            match=r"queue|threads|drain_timeout|completion_timeout|switch interval|wake_latency_us",
+            match=r"queue|threads|drain_timeout|completion_timeout|switch_interval_ms|wake_latency_us",
         ),
         probed("pingpong").run(**option),
     ):
         pytest.fail("the block must not run")
+
+
+def test_what_is_no_program_or_no_executor_is_told_with_the_mend() -> None:
+    probes = probed("pingpong")
+    topology = load("pingpong")
+    with pytest.raises(TypeError, match=r"Runtime\(compile\(topology\), executor\)"):
+        Runtime(topology, probes.executor)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"what `compile\(topology\)` returns, not of 'pingpong'"):
+        Runtime("pingpong", probes.executor)  # type: ignore[arg-type]
+    for wrong in (None, probes.executor.nodes):
+        with pytest.raises(TypeError, match="needs an `Executor`"):
+            Runtime(compile(topology), wrong)  # type: ignore[arg-type]
 
 
 def test_a_step_that_is_submitted_while_the_run_fails_to_start_is_resolved() -> None:

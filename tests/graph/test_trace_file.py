@@ -364,6 +364,38 @@ def test_where_no_file_can_be_written_is_told_before_and_after(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_link_is_followed_and_stays_a_link(tmp_path: Path) -> None:
+    real, link = tmp_path / "traces" / "real.json", tmp_path / "link.json"
+    real.parent.mkdir()
+    link.symlink_to(real)  # to a file that is not there yet, and then to one that is
+    for _ in range(2):
+        check_writable(link)
+        write(link, trace([]))
+        assert link.is_symlink()
+        assert len(read(real)) == 1
+    assert list(real.parent.iterdir()) == [real]
+    link.unlink()
+    link.symlink_to(tmp_path / "no" / "trace.json")
+    with pytest.raises(TraceError, match="cannot be written"):
+        check_writable(link)
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    """A trace used to take its place, and that of a device."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    check_writable(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write(pipe, trace([]))
+        came = b"".join(iter(lambda: os.read(reader, 1 << 16), b""))
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    (tmp_path / "copy.json").write_bytes(came)
+    assert len(read(tmp_path / "copy.json")) == 1
+
+
 # -- Perfetto
 
 

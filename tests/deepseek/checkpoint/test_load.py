@@ -199,3 +199,21 @@ def test_model_that_does_not_fit_is_refused_before_it_is_loaded(monkeypatch: pyt
     monkeypatch.setattr(load_module, "_fill", None)
     with pytest.raises(CheckpointError, match=r"needs 2\.6 MiB for weights and .* 1000 bytes are available"):
         load(PARITY / "only_swa")
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("no memory"), RuntimeError("DefaultCPUAllocator: can't allocate memory\nmore")]
+)
+def test_weights_that_cannot_be_allocated_are_no_bug_of_ours(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """A limit of the process, for one: the machine has memory enough, and is asked for that before."""
+
+    def full(weights: object) -> None:
+        raise error
+
+    monkeypatch.setattr(load_module, "join", full)
+    with pytest.raises(
+        CheckpointError, match=r"weights cannot be allocated on cpu \(.*memory\)\. Free memory"
+    ):
+        load(PARITY / "only_swa")

@@ -1,7 +1,9 @@
 import io
 import os
+import signal
 import subprocess
 import sys
+import time
 from importlib import metadata
 from importlib.metadata import EntryPoint, EntryPoints
 
@@ -204,3 +206,45 @@ def test_a_stream_that_is_closed_or_full_is_no_bug_of_ours(redirected, told):
 
 def test_with_both_streams_closed_the_exit_code_still_tells():
     assert shell("validate sync >&- 2>&-").returncode == 2
+
+
+class Stopped:
+    """A command that is stopped by a signal to its own process, and tidies up."""
+
+    help = "is stopped"
+
+    def __init__(self, number):
+        self.number, self.tidied = number, False
+
+    def add_arguments(self, parser):
+        pass
+
+    def run(self, arguments):
+        try:
+            os.kill(os.getpid(), self.number)
+            time.sleep(30)
+        finally:
+            self.tidied = True
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_to_stop_is_an_exit_code_once_all_is_tidied_up(laneflow, monkeypatch, number, code):
+    command = Stopped(number)
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(graph.cli, "_find", lambda name: command)
+    assert laneflow("stopped").code == code
+    assert command.tidied
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_an_application_keeps_its_own_way_to_be_terminated(laneflow, monkeypatch):
+    came = []
+    before = signal.signal(signal.SIGTERM, lambda *_: came.append("own"))
+    try:
+        command = Stopped(signal.SIGTERM)
+        monkeypatch.setattr(graph.cli, "_find", lambda name: command)
+        monkeypatch.setattr(time, "sleep", lambda seconds: None)
+        laneflow("stopped")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert came == ["own"]
