@@ -31,6 +31,16 @@ def test_every_peer_has_calls_on_every_workload_or_a_reason(quick):
     assert all(told["unavailable"].values())
 
 
+def test_the_floor_is_looked_at_before_each_round(monkeypatch, tmp_path):
+    gaps = iter((59.4, 386.0))
+    monkeypatch.setattr(bench, "bare_gap_us", lambda milliseconds: next(gaps))
+    monkeypatch.setattr(bench, "lost_pages", lambda milliseconds, slow_us: 0.5)
+    bench.main(["--rounds", "2", "--workloads", "W3", "--peers", "sequential", "--out", str(tmp_path)])
+    told = (tmp_path / "peers.md").read_text()
+    assert "gap_true of 45 ms calls in a bare loop before each round 59 386 us" in told
+    assert "of pages left alone for 45 ms 0.50 0.50 % take over 20 us to touch" in told
+
+
 def test_every_run_keeps_to_the_contract_and_has_all_its_calls(quick):
     told, _ = quick
     assert told["failed"] == []
