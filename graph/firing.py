@@ -163,7 +163,8 @@ class Firing:
         self.releases = [(pools[name], *_held(pools[name])) for name in declared.releases]
         self.uses = (*declared.reads, *declared.writes)
         self.pools = pools
-        self.writes = declared.writes
+        self.writes = () if share is not None else declared.writes
+        """What the step is told to have been written; with `share` others know it from the node's having run."""
         self.is_release = declared.kind == "release"
         self.emits = declared.emits is not None
         self.checked = checked

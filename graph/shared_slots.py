@@ -177,21 +177,23 @@ class SharedViews(NodeViews):
         self._board, self._replaced = board, 0
 
     def at_turn(self, turn: int) -> Slots:
-        self._renew()
-        return super().at_turn(turn)
+        if self._board.control[REPLACED] != self._replaced:
+            self._renew()
+        self.turn = turn  # as of `NodeViews`, without a call more on every step's way
+        view = self.made.get(turn % self.period)
+        return self._make(turn) if view is None else view
 
     def after_failure(self, turn: int, written: Any) -> Slots:
-        self._renew()
+        if self._board.control[REPLACED] != self._replaced:
+            self._renew()
         return super().after_failure(turn, written)
 
     def _renew(self) -> None:
-        replaced = self._board.control[REPLACED]
-        if replaced != self._replaced:
-            self._replaced = replaced
-            for pool in self.pools.values():
-                assert isinstance(pool, SharedPool), "all pools of a run are of one kind"
-                pool.renew()
-            self.forget()
+        self._replaced = self._board.control[REPLACED]
+        for pool in self.pools.values():
+            assert isinstance(pool, SharedPool), "all pools of a run are of one kind"
+            pool.renew()
+        self.forget()
 
 
 def allocate_shared(

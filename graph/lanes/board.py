@@ -147,6 +147,7 @@ class Board:
         whole = memoryview(self.block.memory)
         numbers, bits = whole[: 8 * words].cast("q"), whole[8 * words : 8 * words + flags]
         self.control, self.done = numbers[:3], numbers[3 : 3 + nodes]
+        self.halt = self.control[HALTED : HALTED + 1]
         self.lock = BriefLock()
         self._facts = bits[: window * self._stride]
         self.areas: dict[str, Area] = {}

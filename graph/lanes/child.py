@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
@@ -20,7 +21,7 @@ from graph.bind import remade
 from graph.errors import LifecycleError
 from graph.interpreter import steady
 from graph.lanes import thread as lane_thread
-from graph.lanes.board import HALTED, STARVED, Board
+from graph.lanes.board import STARVED, Board
 from graph.lanes.carried import pack_error
 from graph.lanes.mailbox import ERROR, Mailbox
 from graph.lanes.shared_step import AwayStep, Common, Share, sharing
@@ -113,27 +114,29 @@ class Inbox:
         )
         self._visits = {name: frozenset(nodes) for name, nodes in plan.topology.steps_routes().items()}
         self._own = frozenset(op.node for op in plan.lane.ops)
-        self._records: dict[int, AwayStep] = {}
+        self._records = _Records(self._await)
         self.records = self
-        self.done = plan.board.done
+        self.get: Callable[[int], AwayStep | None] = self._records.__getitem__
+        """The record of a turn, None of a bubble; of one that is about to be announced, as soon as it is."""
+        self._silent = frozenset(route for route in plan.quiet if self._visits[route] & self._own)
+        """Routes that come to this lane, and of which nobody needs to be told."""
+        self._until_sent = max(1, SPANS_AT_ONCE // len(self._own))
+        self._steps = count(1)
+        self.done, self.halt = plan.board.done, plan.board.halt
         self.arrived, self.last_turn = 0, NEVER
         self.bell = threading.Lock()
         """Let go of with each announcement."""
 
     @property
     def halted(self) -> bool:
-        return bool(self._board.control[HALTED])
+        return bool(self.halt[0])
 
-    @property
-    def starved(self) -> bool:
-        """Looked at after the count of turns was written: see `BoardShared.starved` for the other side."""
-        return self._plan.lags and self._board.lock.run(lambda: self._board.control[STARVED]) != 0
+    starved = False
+    """Without lags nobody starves."""
 
-    def get(self, turn: int) -> AwayStep | None:
-        """The record of a turn; of one that is about to be announced, as soon as it is."""
+    def _await(self, turn: int) -> None:
         while turn >= self.arrived and not self.halted:
             self.bell.acquire()
-        return self._records.get(turn)
 
     def read(self, pipe: Connection) -> None:
         """Take announcements until the other side is gone, and this process with it."""
@@ -167,10 +170,17 @@ class Inbox:
         since: int,
     ) -> None:
         if turn == self.arrived:
+            told = self._is_told(route)
             self._records[turn] = AwayStep(
-                self._common, turn, index, route, self._visits[route], command, rows, since, self._own
+                self._common, turn, index, route, self._visits[route], command, rows, since, self._own, told
             )
             self._arrive(turn)
+
+    def _is_told(self, route: str) -> bool:
+        """Whether the run is told once the lane is through with a step: of that, or of the spans since last time."""
+        if route not in self._silent:
+            return True
+        return self._plan.record and next(self._steps) % self._until_sent == 0
 
     def _on_bubble(self, turn: int) -> None:
         if turn == self.arrived:
@@ -192,13 +202,34 @@ class Inbox:
         self.mailbox.put(turn, ERROR, payload)
 
 
+class LaggingInbox(Inbox):
+    """Of a program with lags, so that a lane may starve."""
+
+    @property
+    def starved(self) -> bool:  # type: ignore[override]
+        """Looked at after the count of turns was written: see `BoardShared.starved` for the other side."""
+        return bool(self._board.lock.run(lambda: self._board.control[STARVED]))
+
+
+class _Records(dict[int, AwayStep]):
+    """Records by turn; on every step's way, so Python is only called where one is missing."""
+
+    def __init__(self, wait: Callable[[int], None]) -> None:
+        super().__init__()
+        self._wait = wait
+
+    def __missing__(self, turn: int) -> AwayStep | None:
+        self._wait(turn)
+        return self.get(turn)
+
+
 def main(plan: Plan, down: Connection, up_pipe: Connection) -> None:
     """Run the lane, from the start of its nodes to their stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     up = Up(up_pipe)
-    inbox = Inbox(plan, up)
+    inbox = (LaggingInbox if plan.lags else Inbox)(plan, up)
     threading.Thread(target=inbox.read, args=(down,), name="laneflow-reader", daemon=True).start()
     try:
         try:
@@ -288,11 +319,11 @@ class _Lane:
         lane_thread.run(self._ops, inbox, bell, starve, partial(self._up.send, "unstarve"), self._complete)
 
     def _complete(self, step: StepRecord) -> None:
-        """All nodes of this lane are through with the step."""
+        """All nodes of this lane are through with a step of which the run is told."""
         assert isinstance(step, AwayStep)
         if step.route not in self._plan.quiet:
             self._up.post("through", step.turn, step.own, step.packed_result, self._new_spans())
-        elif len(self._spans) >= SPANS_AT_ONCE:
+        else:
             self._up.post("spans", self._new_spans())
 
     def _new_spans(self) -> list[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from graph.errors import BindError, StepError
-from graph.lanes.board import HALTED, STARVED, Board
+from graph.lanes.board import STARVED, Board
 from graph.lanes.carried import pack_error, unpack
 from graph.lanes.child import Plan
 from graph.lanes.mailbox import ERROR, Mailbox
@@ -24,19 +24,11 @@ from graph.topology import Topology
 
 
 class BoardShared(Shared):
-    """`Shared`, of which the children see `halted`, `starved` and `done` on the board."""
+    """`Shared`, of which the children see `halt`, `starved` and `done` on the board."""
 
     def __init__(self, board: Board) -> None:
         self.board = board
-        super().__init__({}, board.done)
-
-    @property
-    def halted(self) -> bool:
-        return bool(self.board.control[HALTED])
-
-    @halted.setter
-    def halted(self, halted: bool) -> None:
-        self.board.control[HALTED] = halted
+        super().__init__({}, board.done, halt=board.halt)
 
     @property
     def starved(self) -> bool:

@@ -48,7 +48,10 @@ def sharing(node: str, kinds: Sequence[str], send: Callable[[int, str, str, byte
         assert isinstance(step, SharedStep)
         step.share(node, kinds, send)
 
-    return share
+    def say(step: StepRecord) -> None:  # the rule, and on every step's way
+        step.facts[step.common.place[node]] = 1  # type: ignore[attr-defined]
+
+    return share if kinds else say
 
 
 class Values(dict[tuple[str, str], Any]):
@@ -71,6 +74,8 @@ class Values(dict[tuple[str, str], Any]):
 class SharedStep(StepRecord):
     """One process's record of a step."""
 
+    __slots__ = ("_error", "common", "facts")
+
     def __init__(
         self,
         common: Common,
@@ -83,15 +88,16 @@ class SharedStep(StepRecord):
         ticket: Ticket | None = None,
     ) -> None:
         self._error: Exception | None = None
-        self._facts = common.board.facts(turn)
-        self._common = common
+        self.facts = common.board.facts(turn)
+        """On the board: its state, whether it has failed, and for each node whether it has run."""
+        self.common = common
         super().__init__(turn, index, route, visits, command, rows, ticket)
-        self.values = Values(turn, self._facts, common)
+        self.values = Values(turn, self.facts, common)
 
     @property
     def error(self) -> Exception | None:
-        if self._error is None and self._facts[FAILED]:
-            payload = self._common.mailbox.wait(self.turn, ERROR)
+        if self._error is None and self.facts[FAILED]:
+            payload = self.common.mailbox.wait(self.turn, ERROR)
             self._error = cut_short() if payload is None else unpack_error(payload)
         return self._error
 
@@ -104,32 +110,32 @@ class SharedStep(StepRecord):
         packed = [(kind, pack(self.values.get((node, kind)), f"the {kind} of `{node}`")) for kind in kinds]
         for kind, payload in packed:
             send(self.turn, node, kind, payload)
-        self._facts[self._common.place[node]] = 1
+        self.facts[self.common.place[node]] = 1
 
     def all_written(self) -> set[Use]:
-        common = self._common
-        ran = (node for node, place in common.place.items() if self._facts[place])
+        common = self.common
+        ran = (node for node, place in common.place.items() if self.facts[place])
         return {use for node in ran for use in common.writes[node]}
 
     @property
     def begun(self) -> bool:
         """Whether a lane has begun the step, in whatever process."""
-        return self._facts[STATE] == STARTED
+        return self.facts[STATE] == STARTED
 
     def start(self) -> None:
-        if self._facts[STATE] == PENDING:
-            self._common.board.lock.run(self._claim_for_a_lane)
+        if self.facts[STATE] == PENDING:
+            self.common.board.lock.run(self._claim_for_a_lane)
         self.started = True
 
     def _claim_for_a_lane(self) -> None:
-        if self._facts[STATE] == PENDING:
-            self._facts[STATE] = STARTED
+        if self.facts[STATE] == PENDING:
+            self.facts[STATE] = STARTED
 
     def fail(self, error: Exception) -> None:
         if self._error is None:
             self._error = error
-            self._facts[FAILED] = 1
-            self._common.tell(self.turn, error)
+            self.facts[FAILED] = 1
+            self.common.tell(self.turn, error)
 
 
 class OwnStep(SharedStep):
@@ -137,6 +143,8 @@ class OwnStep(SharedStep):
 
     `untold` is how many of its nodes are through before another of them that is waited for.
     """
+
+    __slots__ = ("packed_command",)
 
     def __init__(
         self,
@@ -162,7 +170,7 @@ class OwnStep(SharedStep):
 
     def cancel(self, error: Exception) -> bool:
         """Fail the step and return True if no node of it has run yet, in whatever process."""
-        cancelled = bool(self._common.board.lock.run(lambda: self._claim_cancelled(error)))
+        cancelled = bool(self.common.board.lock.run(lambda: self._claim_cancelled(error)))
         if cancelled:
             self.tell()
         return cancelled
@@ -173,20 +181,23 @@ class OwnStep(SharedStep):
         May be done again, where a KeyboardInterrupt came between the two.
         """
         if self._error is not None:
-            self._facts[FAILED] = 1
-            self._common.tell(self.turn, self._error)
+            self.facts[FAILED] = 1
+            self.common.tell(self.turn, self._error)
 
     def _claim_cancelled(self, error: Exception) -> bool:
-        if self._facts[STATE] != PENDING or self._error is not None:
+        if self.facts[STATE] != PENDING or self._error is not None:
             return False
         self._error = error
-        self._facts[FAILED] = 1
-        self._facts[STATE] = CANCELLED
+        self.facts[FAILED] = 1
+        self.facts[STATE] = CANCELLED
         return True
 
 
 class AwayStep(SharedStep):
-    """The record in the process of a lane. `own` are the nodes of that lane."""
+    """The record in the process of a lane. `own` are the nodes of that lane; `told` says whether the run is told when
+    they are through with it."""
+
+    __slots__ = ("_command", "_packed_command", "own", "packed_result")
 
     def __init__(
         self,
@@ -199,6 +210,7 @@ class AwayStep(SharedStep):
         rows: Rows,
         submitted: int,
         own: frozenset[str],
+        told: bool,
     ) -> None:
         self.packed_result: bytes | None = None
         self._packed_command = command
@@ -206,7 +218,7 @@ class AwayStep(SharedStep):
         self.submitted = submitted
         self.own = len(visits & own)
         """Visited nodes of this lane; here nobody waits for others."""
-        self.pending = list(range(self.own))
+        self.pending = list(range(self.own) if told else range(1, self.own + 1))
 
     @property
     def command(self) -> Any:

@@ -59,10 +59,19 @@ class Shared:
     """How many turns have arrived, bubbles included. Written under the admission lock; then lanes wake."""
     last_turn: int = NEVER
     """The turn after which lanes end. Written once, under the admission lock."""
-    halted: bool = False
-    """Set before all semaphores are let go: a lane that wakes up now ends without another call."""
+    halt: Counts = field(default_factory=lambda: [0])
+    """One number, 1 once the run is halted; lanes look at it at every node."""
     starved: bool = False
     """An entry node found no step, in a program with lags. Written under the admission lock."""
+
+    @property
+    def halted(self) -> bool:
+        """Set before all semaphores are let go: a lane that wakes up now ends without another call."""
+        return self.halt[0] != 0
+
+    @halted.setter
+    def halted(self, halted: bool) -> None:
+        self.halt[0] = int(halted)
 
 
 class State(Protocol):
@@ -76,6 +85,8 @@ class State(Protocol):
     def arrived(self) -> int: ...
     @property
     def last_turn(self) -> int: ...
+    @property
+    def halt(self) -> Counts: ...
     @property
     def halted(self) -> bool: ...
     @property
@@ -131,19 +142,19 @@ def run(
     while that lasts; `complete` when the last of the nodes that are waited for is through with a step, passed for
     failure or not.
     """
-    record_of, done = shared.records.get, shared.done
+    record_of, done, halt = shared.records.get, shared.done, shared.halt
     program = [(op.node, op.position, op.lag, op.entry, op.firing.fire, op.waits, op.signals) for op in ops]
     turn = 0
     while turn <= shared.last_turn:
         for node, position, lag, entry, fire, waits, signals in program:
             came = perf_counter_ns()
             if entry:
-                while turn - lag >= shared.arrived and not shared.halted:
+                while turn - lag >= shared.arrived and not halt[0]:
                     starve()
                     bell.acquire()  # may have been let go for a turn that is long known
             for locks, size in waits:
                 locks[turn % size].acquire()
-            if shared.halted:
+            if halt[0]:
                 return
             record = record_of(turn - lag)
             if record is not None and node not in record.visits:
@@ -155,7 +166,7 @@ def run(
                 for locks, size, tokens in signals:
                     locks[(turn + tokens) % size].release()
             except RuntimeError:
-                if not shared.halted:  # a halt lets go of every semaphore
+                if not halt[0]:  # a halt lets go of every semaphore
                     raise
             if shared.starved:
                 unstarve()

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from graph.lanes.child import SPANS_AT_ONCE
 from graph.lanes.processes import Processes
-from tests.fakes import HANG_S, chain
+from tests.fakes import HANG_S, chain, until
 from tests.graph.lanes.acting import Failure, nothing
 from tests.graph.lanes.driving import running
 
@@ -57,6 +58,38 @@ def test_a_lane_is_quiet_where_a_later_node_is_in_the_process_of_the_run(
     assert {name: count for (name, kind), count in seen.items() if kind == "through"} == told
     assert sum(seen.values()) < 10 * len(away) + sum(told.values())
     assert Counter(span.node for span in run.spans()) == {"a": 100, "b": 100, "c": 100}
+
+
+@pytest.mark.parametrize(
+    "routes", [["full"], ["full", "short"], ["short", "full"], ["short", "short", "full"]]
+)
+def test_spans_of_a_quiet_lane_come_while_the_run_goes_on(routes: list[str]) -> None:
+    """Whatever the rhythm of the routes that come to it, and never more than a message's worth behind."""
+    topology = chain(["a"], ["c"], routes={"full": ["a", "c"], "short": ["c"]})
+    run = running(topology, ["lane0"], nothing)
+    seen = messages(run)
+    with run:
+        for index in range(400):
+            run.submit(index, route=routes[index % len(routes)]).result(timeout=HANG_S)
+        full = 400 // len(routes)
+        until(
+            lambda: Counter(span.node for span in run.spans())["a"] > full - SPANS_AT_ONCE,
+            "the spans have come",
+        )
+        assert seen["lane0", "spans"] == full // SPANS_AT_ONCE
+    assert Counter(span.node for span in run.spans())["a"] == sum(
+        routes[index % len(routes)] == "full" for index in range(400)
+    )
+
+
+def test_a_quiet_lane_sends_nothing_where_nothing_is_recorded() -> None:
+    run = running(CHAIN, ["lane0"], nothing, record=False)
+    seen = messages(run)
+    with run:
+        for index in range(200):
+            run.submit(index).result(timeout=HANG_S)
+        assert seen["lane0", "spans"] == 0
+    assert run.spans() == []
 
 
 @pytest.mark.parametrize("node", ["a", "c"])
