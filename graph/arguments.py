@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graph.interpreter import check_interval
+from graph.interpreter import check_interval, is_number
 from graph.node import Executor
 from graph.program import Program
 from graph.topology import Topology
@@ -32,13 +32,9 @@ def check_numbers(
         raise ValueError(f"threads={threads!r}: a lane needs at least one, or None to leave torch alone")
     if switch_interval_ms is not None:
         check_interval(switch_interval_ms)
-    if completion_timeout is not None and not (_is_number(completion_timeout) and completion_timeout > 0):
+    if completion_timeout is not None and not (is_number(completion_timeout) and completion_timeout > 0):
         raise ValueError(
             f"completion_timeout={completion_timeout!r}: it is over 0 seconds, or None for no limit"
         )
-    if drain_timeout is not None and not (_is_number(drain_timeout) and drain_timeout >= 0):
+    if drain_timeout is not None and not (is_number(drain_timeout) and drain_timeout >= 0):
         raise ValueError(f"drain_timeout={drain_timeout!r}: it is 0 or more seconds, or None for no limit")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

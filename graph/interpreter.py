@@ -23,10 +23,14 @@ _before: list[float] = []
 """The interval that was set before the first live run that wants another."""
 
 
+def is_number(value: object) -> bool:
+    """Whether an option is a length of time: True and False are numbers to Python, and not meant."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def check_interval(milliseconds: float) -> None:
     """Raises `ValueError` where it is no length of time, or under 0.05 ms, where switching does not pay."""
-    number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
-    if not number or not SHORTEST_MS <= milliseconds < math.inf:
+    if not is_number(milliseconds) or not SHORTEST_MS <= milliseconds < math.inf:
         raise ValueError(
             f"switch_interval_ms={milliseconds!r}: a switch interval is {SHORTEST_MS} ms or more, or None to leave "
             "that of the interpreter"
